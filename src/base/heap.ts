@@ -1,0 +1,61 @@
+/** A binary min-heap; `less(a, b)` says that `a` comes out first. */
+export class Heap<T> {
+  private readonly items: T[] = []
+  private readonly less: (a: T, b: T) => boolean
+
+  constructor(less: (a: T, b: T) => boolean) {
+    this.less = less
+  }
+
+  get size(): number {
+    return this.items.length
+  }
+
+  peek(): T | undefined {
+    return this.items[0]
+  }
+
+  push(item: T): void {
+    const { items, less } = this
+    let i = items.length
+    items.push(item)
+    while (i > 0) {
+      const parent = (i - 1) >> 1
+      const above = items[parent] as T
+      if (!less(item, above)) break
+      items[i] = above
+      i = parent
+    }
+    items[i] = item
+  }
+
+  pop(): T | undefined {
+    const { items, less } = this
+    const top = items[0]
+    const last = items.pop()
+    if (items.length === 0 || last === undefined) return top
+    let i = 0
+    for (;;) {
+      let child = 2 * i + 1
+      if (child >= items.length) break
+      if (child + 1 < items.length && less(items[child + 1] as T, items[child] as T)) child++
+      const below = items[child] as T
+      if (!less(below, last)) break
+      items[i] = below
+      i = child
+    }
+    items[i] = last
+    return top
+  }
+
+  /** Takes out every item for which `drop` is true; returns how many. */
+  removeWhere(drop: (item: T) => boolean): number {
+    const kept = this.items.filter((item) => !drop(item))
+    const removed = this.items.length - kept.length
+    if (removed > 0) {
+      this.items.length = 0
+      for (const item of kept) this.push(item)
+    }
+    return removed
+  }
+}
