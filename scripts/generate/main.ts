@@ -42,6 +42,12 @@ for (const f of facts) {
   if (types) emit(`${dir}/types.generated.ts`, types)
 }
 
+const versions = new Map<string, string[]>()
+for (const f of facts) {
+  if (f.version === '') continue
+  const apiVersion = f.group === '' ? f.version : `${f.group}/${f.version}`
+  versions.set(apiVersion, [...(versions.get(apiVersion) ?? []), f.importPath])
+}
 const list = facts.map((f, i) => ({ path: f.importPath, dir: home.get(f.importPath) as string, name: `p${i}` }))
 emit(
   'src/api/packages.generated.ts',
@@ -50,6 +56,11 @@ emit(
 /** Import path to the JSON text of its schema table. */
 export const packages: ReadonlyMap<string, string> = new Map([
 ${list.map((p) => `  ['${p.path}', ${p.name}],`).join('\n')}
+])
+
+/** apiVersion to the import paths that declare its kinds. */
+export const packagePaths: ReadonlyMap<string, readonly string[]> = new Map([
+${[...versions].map(([apiVersion, paths]) => `  ['${apiVersion}', [${paths.map((p) => `'${p}'`).join(', ')}]],`).join('\n')}
 ])
 `,
 )
