@@ -22,6 +22,7 @@ export interface ResourceClient<T extends KubeObject> {
   create(object: T, options?: WriteOptions): Promise<T>
   update(object: T, options?: WriteOptions): Promise<T>
   updateStatus(object: T, options?: WriteOptions): Promise<T>
+  /** @param patch the patch as a value (not text); for `apply` the applied configuration */
   patch(name: string, type: PatchType, patch: unknown, options?: PatchOptions): Promise<T>
   delete(name: string, options?: DeleteOptions & RequestOptions): Promise<T | Status>
   deleteCollection(options?: DeleteOptions & ListOptions): Promise<void>
@@ -37,11 +38,17 @@ export interface RequestOptions {
   signal?: AbortSignal
 }
 
-export interface GetOptions extends RequestOptions {
+/** Reading options that ask for less than the whole object. */
+export interface ProjectionOptions {
+  /** Asks for `PartialObjectMetadata`: only apiVersion, kind and metadata come back. */
+  metadataOnly?: boolean
+}
+
+export interface GetOptions extends RequestOptions, ProjectionOptions {
   resourceVersion?: string
 }
 
-export interface ListOptions extends RequestOptions {
+export interface ListOptions extends RequestOptions, ProjectionOptions {
   labelSelector?: string
   fieldSelector?: string
   limit?: number
@@ -50,7 +57,7 @@ export interface ListOptions extends RequestOptions {
   resourceVersionMatch?: 'Exact' | 'NotOlderThan'
 }
 
-export interface WatchOptions extends RequestOptions {
+export interface WatchOptions extends RequestOptions, ProjectionOptions {
   labelSelector?: string
   fieldSelector?: string
   resourceVersion?: string

@@ -1,0 +1,19 @@
+/**
+ * client-go's place: the client over any transport, kubeconfig, informers, work queues, leader election and events. Components
+ * know the API through this room alone.
+ */
+
+export {
+  type HandlerRegistration,
+  type Informer,
+  type InformerContext,
+  type InformerOptions,
+  type ResourceEventHandler,
+  SharedInformer,
+} from './cache/informer.ts'
+export { InformerFactory } from './cache/informer-factory.ts'
+export { CONTROLLER_INDEX, type IndexFunction, type Lister, NAMESPACE_INDEX, NODE_NAME_INDEX } from './cache/store.ts'
+export * from './client.ts'
+export { createClient, getOrUndefined, type RestClientOptions } from './rest/client.ts'
+export { createHttpsTransport, type HttpsTransportOptions } from './rest/https-transport.ts'
+export type { Transport, TransportRequest, TransportResponse } from './transport.ts'
