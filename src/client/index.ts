@@ -14,6 +14,22 @@ export {
 export { InformerFactory } from './cache/informer-factory.ts'
 export { CONTROLLER_INDEX, type IndexFunction, type Lister, NAMESPACE_INDEX, NODE_NAME_INDEX } from './cache/store.ts'
 export * from './client.ts'
+export {
+  type ClientConfig,
+  inClusterConfig,
+  KubeconfigError,
+  loadKubeconfig,
+  parseKubeconfig,
+  tokenFile,
+  transportFromKubeconfig,
+} from './kubeconfig/kubeconfig.ts'
+export { type LeaderElectionOptions, LeaderElector } from './leaderelection/leader-elector.ts'
+export { EventBroadcaster, type EventBroadcasterOptions, type EventRecorder, type EventType } from './record/event-recorder.ts'
+export { type ObjectReference, referenceTo } from './record/object-reference.ts'
+export { SeriesBroadcaster, type SeriesRecorder, type SeriesRecorderOptions } from './record/series-recorder.ts'
 export { createClient, getOrUndefined, type RestClientOptions } from './rest/client.ts'
 export { createHttpsTransport, type HttpsTransportOptions } from './rest/https-transport.ts'
+export { formatMicroTime, formatTime, parseTime } from './timestamp.ts'
 export type { Transport, TransportRequest, TransportResponse } from './transport.ts'
+export { BucketLimiter, defaultLimiter, ExponentialLimiter, MaxOfLimiter, type RateLimiter } from './workqueue/rate-limiter.ts'
+export { WorkQueue } from './workqueue/work-queue.ts'
