@@ -1,6 +1,6 @@
 import type { Event, ObjectReference } from '../../api/core/v1/types.generated.ts'
 import { resources } from '../../api/index.ts'
-import { isAlreadyExists, isNotFound, StatusError } from '../../apimachinery/errors.ts'
+import { isAlreadyExists, isNamespaceTerminating, isNotFound, StatusError } from '../../apimachinery/errors.ts'
 import { AsyncQueue, type Clock, type Random } from '../../base/index.ts'
 import type { Logger } from '../../component-base/component.ts'
 import type { Client } from '../client.ts'
@@ -119,7 +119,7 @@ export class EventBroadcaster {
             continue
           }
           if (error instanceof StatusError) {
-            const expected = isAlreadyExists(error) || error.details?.causes?.some((c) => c.reason === 'NamespaceTerminating')
+            const expected = [isAlreadyExists, isNamespaceTerminating].some((is) => is(error))
             const line = { event: `${event.metadata.namespace}/${event.metadata.name}`, err: error.message }
             if (expected) log.v(5).info('Server rejected event (will not retry!)', line)
             else log.error('Server rejected event (will not retry!)', line)
