@@ -24,6 +24,10 @@ export interface ObjectStorage {
   watch(options: StorageWatchOptions): StorageWatch
   /** The newest revision the store is known to have. */
   currentRevision(): Promise<number>
+  /** How many objects there are, cheaply: for flow control's estimates and metrics. */
+  count?(): Promise<number>
+  /** Ends the watches and forgets the cache. */
+  close?(): void
 }
 
 export interface WriteMeta {
@@ -42,8 +46,12 @@ export interface StoredObject {
   /** Parsed and frozen, with metadata.resourceVersion set. */
   readonly object: KubeObject
   readonly resourceVersion: number
+  /** `metadata.labels`, without parsing the rest. */
+  readonly labels: Readonly<Record<string, string>>
   /** JSON with the resourceVersion spliced in: what a JSON client is sent. */
   encoded(): Uint8Array
+  /** Other encoded forms by media type, kept here by whoever makes them; shared by all who send this object. */
+  wire?: Map<string, Uint8Array>
 }
 
 export interface StorageListOptions {
@@ -52,10 +60,11 @@ export interface StorageListOptions {
   /** Only this name. */
   name?: string
   resourceVersion?: number
+  /** Undefined with a limit and a resourceVersion above 0 means Exact, as upstream does. */
   match?: 'Exact' | 'NotOlderThan'
   /** 0: all. */
   limit?: number
-  /** Where an earlier page ended. */
+  /** Where an earlier page ended; revision -1: go on at the newest state. When its revision is gone, `list` throws Expired. */
   continue?: { key: string; revision: number }
   filter?(object: StoredObject): boolean
 }
@@ -74,7 +83,10 @@ export interface StorageWatchOptions {
   name?: string
   /** undefined: from now, with the present state first as ADDED; 0: any start with the cache's state; n: everything after n. */
   resourceVersion?: number
-  /** Start with the present state, then a bookmark that ends it. */
+  /**
+   * true: start with the present state (at least as new as resourceVersion), then, with `bookmarks`, a bookmark that ends it.
+   * false: no state first, also when resourceVersion is undefined or 0.
+   */
   sendInitialEvents?: boolean
   bookmarks?: boolean
   filter?(object: StoredObject): boolean

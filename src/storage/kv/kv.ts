@@ -28,6 +28,8 @@ export interface KV {
   leaseKeepAlive(id: bigint): Promise<{ id: bigint; ttlSeconds: number }>
   leaseTimeToLive(id: bigint): Promise<{ id: bigint; ttlSeconds: number; grantedSeconds: number; keys: string[] }>
   leases(): Promise<bigint[]>
+  /** Who made a revision that is still kept; engines that do not keep it have no such method. */
+  revisionMeta?(revision: number): Promise<RevisionMeta | undefined>
   /** Drops history below `revision` (values still current at it stay). */
   compact(revision: number): Promise<void>
   /** Bytes of the file, and of what is in use in it. */
@@ -67,10 +69,11 @@ export interface RangeResult {
   revision: number
 }
 
+/** Holds for the key, or with `end` for every key of the range. */
 export type Compare =
-  | { key: string; target: 'mod' | 'create' | 'version'; op: '=' | '!=' | '<' | '>'; value: number }
-  | { key: string; target: 'value'; op: '=' | '!=' | '<' | '>'; value: Uint8Array }
-  | { key: string; target: 'lease'; op: '=' | '!=' | '<' | '>'; value: bigint }
+  | { key: string; end?: string; target: 'mod' | 'create' | 'version'; op: '=' | '!=' | '<' | '>'; value: number }
+  | { key: string; end?: string; target: 'value'; op: '=' | '!=' | '<' | '>'; value: Uint8Array }
+  | { key: string; end?: string; target: 'lease'; op: '=' | '!=' | '<' | '>'; value: bigint }
 
 export type TxnOp =
   | { op: 'put'; key: string; value: Uint8Array; lease?: bigint; prevKv?: boolean; meta?: RevisionMeta }
@@ -154,6 +157,13 @@ export class FutureRevisionError extends Error {
     super('etcdserver: mvcc: required revision is a future revision')
     this.name = 'FutureRevisionError'
     this.current = current
+  }
+}
+
+export class LeaseExistsError extends Error {
+  constructor() {
+    super('etcdserver: lease already exists')
+    this.name = 'LeaseExistsError'
   }
 }
 

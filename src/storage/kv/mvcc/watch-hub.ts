@@ -1,0 +1,152 @@
+import { CompactedError, type KeyValue, type KVEvent, type KVWatch, type WatchRequest } from '../kv.ts'
+import { inRange, rangeEnd, withoutValue } from './evaluate.ts'
+import type { Entry, Row } from './row.ts'
+
+/** What the watches read: the entries that are visible and still kept. */
+export interface Timeline {
+  readonly revision: number
+  readonly compactedRevision: number
+  /** Undefined below the oldest entry in memory and above the revision. */
+  entry(revision: number): Entry | undefined
+  /** Brings older entries into memory. */
+  hydrate(): Promise<void>
+  keyValue(row: Row): KeyValue
+}
+
+/** Entries per watch before other work gets its turn. */
+const STEP = 500
+
+interface Watcher {
+  readonly request: WatchRequest
+  readonly end: string
+  /** The next revision to look at. */
+  next: number
+  busy: boolean
+  done: boolean
+  waiting: ((revision: number) => void)[]
+}
+
+/** Carries each visible revision to each watch, once and in order; a watch from the past catches up in steps. */
+export class WatchHub {
+  private readonly timeline: Timeline
+  private readonly watchers = new Set<Watcher>()
+  private scheduled = false
+
+  constructor(timeline: Timeline) {
+    this.timeline = timeline
+  }
+
+  get size(): number {
+    return this.watchers.size
+  }
+
+  watch(request: WatchRequest): KVWatch {
+    const start = request.startRevision ? request.startRevision : this.timeline.revision + 1
+    const watcher: Watcher = { request, end: rangeEnd(request.key, request.end), next: start, busy: false, done: false, waiting: [] }
+    this.watchers.add(watcher)
+    if (watcher.next <= this.timeline.revision) queueMicrotask(() => this.pump(watcher))
+    return {
+      cancel: () => this.finish(watcher),
+      progress: () => {
+        if (watcher.done || watcher.next > this.timeline.revision) return Promise.resolve(this.timeline.revision)
+        return new Promise((resolve) => watcher.waiting.push(resolve))
+      },
+    }
+  }
+
+  /** To be called whenever the timeline has grown. */
+  notify(): void {
+    if (this.scheduled || this.watchers.size === 0) return
+    this.scheduled = true
+    queueMicrotask(() => {
+      this.scheduled = false
+      for (const watcher of this.watchers) this.pump(watcher)
+    })
+  }
+
+  close(error: Error): void {
+    for (const watcher of [...this.watchers]) {
+      this.finish(watcher)
+      watcher.request.onClose?.({ error })
+    }
+  }
+
+  private finish(watcher: Watcher): void {
+    watcher.done = true
+    this.watchers.delete(watcher)
+    this.settle(watcher)
+  }
+
+  private settle(watcher: Watcher): void {
+    const waiting = watcher.waiting
+    watcher.waiting = []
+    for (const resolve of waiting) resolve(this.timeline.revision)
+  }
+
+  private pump(watcher: Watcher): void {
+    if (watcher.busy || watcher.done) return
+    const { timeline } = this
+    if (watcher.next < timeline.compactedRevision) {
+      this.compacted(watcher)
+      return
+    }
+    const { request, end } = watcher
+    const single = request.end === undefined || request.end === ''
+    const target = timeline.revision
+    let events: KVEvent[] = []
+    try {
+      for (let steps = 0; watcher.next <= target; steps++) {
+        if (steps >= STEP) {
+          this.later(watcher, new Promise((resolve) => setImmediate(resolve)))
+          break
+        }
+        const entry = timeline.entry(watcher.next)
+        if (!entry) {
+          this.later(watcher, timeline.hydrate())
+          break
+        }
+        watcher.next++
+        for (const write of entry.writes) {
+          if (single ? write.row.key !== request.key : !inRange(write.row.key, request.key, end)) continue
+          events.push({
+            type: write.type,
+            kv: write.type === 'delete' ? withoutValue(write.row) : timeline.keyValue(write.row),
+            ...(request.prevKv && write.prev ? { prev: timeline.keyValue(write.prev) } : {}),
+          })
+        }
+      }
+    } catch (e) {
+      if (e instanceof CompactedError) this.compacted(watcher)
+      else this.fail(watcher, e)
+      return
+    }
+    if (events.length > 0) {
+      const batch = { revision: watcher.next - 1, events }
+      events = []
+      request.onEvents(batch)
+    }
+    if (watcher.next > timeline.revision) this.settle(watcher)
+  }
+
+  private later(watcher: Watcher, work: Promise<unknown>): void {
+    watcher.busy = true
+    const again = () => {
+      watcher.busy = false
+      this.pump(watcher)
+    }
+    work.then(again, (e) => {
+      watcher.busy = false
+      if (!watcher.done) this.fail(watcher, e)
+    })
+  }
+
+  private fail(watcher: Watcher, e: unknown): void {
+    this.finish(watcher)
+    watcher.request.onClose?.({ error: e instanceof Error ? e : new Error(String(e)) })
+  }
+
+  private compacted(watcher: Watcher): void {
+    this.finish(watcher)
+    watcher.request.onClose?.({ compactRevision: this.timeline.compactedRevision })
+  }
+}

@@ -1,0 +1,73 @@
+import { newInternalError } from '../apimachinery/errors.ts'
+import type { KubeObject } from '../apimachinery/object.ts'
+import { deepFreeze } from '../base/deep-freeze.ts'
+import type { StoredObject } from './interface.ts'
+import { labelsRange, splicePoint } from './json-splice.ts'
+
+const NO_LABELS: Readonly<Record<string, string>> = Object.freeze({})
+const HTML = /[<>&\u2028\u2029]/
+const HTML_ALL = /[<>&\u2028\u2029]/g
+
+/** The JSON an object is stored as: without resourceVersion and selfLink, escaped the way Go does. */
+export function encodeObject(object: KubeObject): Buffer {
+  const text = JSON.stringify({ ...object, metadata: { ...object.metadata, resourceVersion: undefined, selfLink: undefined } })
+  if (!HTML.test(text)) return Buffer.from(text)
+  return Buffer.from(text.replace(HTML_ALL, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`))
+}
+
+/** A stored object: bytes once; everything else is made when somebody asks. */
+export class StoredJson implements StoredObject {
+  readonly key: string
+  readonly bytes: Uint8Array
+  readonly resourceVersion: number
+  wire: Map<string, Uint8Array> | undefined = undefined
+  private parsed: KubeObject | undefined = undefined
+  private labelMap: Readonly<Record<string, string>> | undefined = undefined
+
+  constructor(key: string, bytes: Uint8Array, resourceVersion: number) {
+    this.key = key
+    this.bytes = bytes
+    this.resourceVersion = resourceVersion
+  }
+
+  get object(): KubeObject {
+    if (!this.parsed) {
+      try {
+        this.parsed = deepFreeze(JSON.parse(text(this.encoded()))) as KubeObject
+      } catch (e) {
+        throw newInternalError(new Error(`unable to decode the stored object ${JSON.stringify(this.key)}: ${e instanceof Error ? e.message : String(e)}`))
+      }
+    }
+    return this.parsed
+  }
+
+  get labels(): Readonly<Record<string, string>> {
+    if (this.parsed) return this.parsed.metadata.labels ?? NO_LABELS
+    if (!this.labelMap) {
+      const range = labelsRange(this.bytes)
+      this.labelMap = range ? (Object.freeze(JSON.parse(text(this.bytes.subarray(range[0], range[1])))) as Record<string, string>) : NO_LABELS
+    }
+    return this.labelMap
+  }
+
+  encoded(): Uint8Array {
+    const { bytes } = this
+    const point = splicePoint(bytes)
+    if (!point) return bytes
+    const insert = `${point.commaBefore ? ',' : ''}"resourceVersion":"${this.resourceVersion}"${point.commaAfter ? ',' : ''}`
+    const out = Buffer.allocUnsafe(bytes.length - (point.end - point.start) + insert.length)
+    out.set(bytes.subarray(0, point.start), 0)
+    out.write(insert, point.start, 'latin1')
+    out.set(bytes.subarray(point.end), point.start + insert.length)
+    return out
+  }
+
+  /** The same state as of another revision: what a deletion leaves. */
+  at(resourceVersion: number): StoredJson {
+    return new StoredJson(this.key, this.bytes, resourceVersion)
+  }
+}
+
+function text(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
+}
