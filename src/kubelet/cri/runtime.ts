@@ -61,6 +61,14 @@ export interface ContainerRuntime {
 
   /** How the log of a container is read; absent: the CRI log file at `<logDirectory>/<logPath>` on disk. */
   readonly logs?: ContainerLogs
+  /** Set by runtimes without a network or files behind their Pods: volumes are resolved but not written, and probes and hooks are answered here. */
+  readonly pretend?: PretendRuntime
+  /** True when `events` loses nothing while it runs, so that relisting can be rare. */
+  readonly eventsReliable?: boolean
+  /** For a runtime made of several: the one that holds this container or sandbox; `name`, `logs`, `pretend` and `streaming` are asked there. */
+  route?(id: string): ContainerRuntime
+  /** The same by runtime handler, for a Pod that has no sandbox yet. */
+  forHandler?(handler: string): ContainerRuntime
   /** The local Pod CIDR, once the Node object has one (CRI UpdateRuntimeConfig). */
   updateRuntimeConfig?(podCIDR: string): Promise<void>
   /** The runtime's cgroup driver, if it tells (CRI RuntimeConfig). */
@@ -285,6 +293,8 @@ export interface ContainerConfig {
   linux: { resources: LinuxContainerResources; securityContext: LinuxContainerSecurityContext }
   cdiDevices?: string[]
   stopSignal?: string
+  /** The container's role in its Pod. Not part of CRI: for runtimes inside this process only. */
+  role?: 'init' | 'sidecar' | 'regular' | 'ephemeral'
 }
 
 export interface Mount {
@@ -463,6 +473,12 @@ export interface ContainerLogs {
    * `follow` goes on until the container ended or the signal is aborted.
    */
   read(containerId: string, options: { follow: boolean; signal?: AbortSignal }): AsyncIterable<string>
+}
+
+/** What the kubelet asks a runtime whose Pods have no network or files. */
+export interface PretendRuntime {
+  /** The outcome a probe or HTTP hook of the container has at this moment. */
+  probe(containerId: string, type: 'liveness' | 'readiness' | 'startup' | 'hook'): { ok: boolean; output: string }
 }
 
 /** Labels and annotations by which the kubelet knows its sandboxes and containers again. */
