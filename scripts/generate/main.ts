@@ -68,6 +68,15 @@ emit('src/api/resources.generated.ts', resourcesModule(join(root, 'facts/surface
 emit('src/api/handles.generated.ts', handlesModule(join(root, 'facts/surface'), facts))
 emit('src/api/groups.generated.ts', groupsModule(facts))
 
+{
+  const gates = JSON.parse(readFileSync(join(root, 'facts/surface/feature-gates.json'), 'utf8')) as { gates: object; alphaOff: object }
+  const text = JSON.stringify({ gates: gates.gates, alphaOff: gates.alphaOff })
+  emit(
+    'src/component-base/featuregate/gates.generated.ts',
+    `\n/** Feature gates with stage, default and lock: JSON text of facts/surface/feature-gates.json. */\nexport const featureGateTable = ${JSON.stringify(text)}\n`,
+  )
+}
+
 let stale = 0
 for (const [path, text] of outputs) {
   const full = join(root, path)
