@@ -1,5 +1,13 @@
-import type { corev1 } from '../../api/index.ts'
-import { type LabelMatcher, matchLabelSelector } from '../../apimachinery/labels.ts'
+import type { corev1, metav1 } from '../../api/index.ts'
+import { type Labels, selectorFromLabelSelector } from '../../apimachinery/labels.ts'
+
+export type LabelMatcher = (labels: Labels) => boolean
+
+/** No selector matches nothing, an empty one everything. */
+export function matchLabelSelector(selector: metav1.LabelSelector | undefined): LabelMatcher {
+  const compiled = selectorFromLabelSelector(selector)
+  return (labels) => compiled.matches(labels)
+}
 
 /** A compiled term of Pod (anti-)affinity. */
 export interface PodTerm {

@@ -1,4 +1,4 @@
-import { parseQuantity } from '../../apimachinery/quantity.ts'
+import { milliValue, wholeValue } from '../../component-helpers/amounts.ts'
 
 /** Amounts by resource: cpu in thousandths of a core, everything else in its own unit (bytes, count). */
 export class Resources {
@@ -51,6 +51,15 @@ export class Resources {
     }
   }
 
+  /** Every resource that is not zero. */
+  *entries(): IterableIterator<[string, number]> {
+    if (this.milliCpu) yield ['cpu', this.milliCpu]
+    if (this.memory) yield ['memory', this.memory]
+    if (this.ephemeralStorage) yield ['ephemeral-storage', this.ephemeralStorage]
+    if (this.pods) yield ['pods', this.pods]
+    yield* this.scalar
+  }
+
   maxOf(other: Resources): void {
     this.milliCpu = Math.max(this.milliCpu, other.milliCpu)
     this.memory = Math.max(this.memory, other.memory)
@@ -68,6 +77,5 @@ export class Resources {
 
 /** Amounts are rounded up: cpu to a thousandth, everything else to a whole. */
 export function amountOf(name: string, quantity: string): number {
-  const q = parseQuantity(quantity)
-  return name === 'cpu' ? q.milliValue() : q.value()
+  return name === 'cpu' ? milliValue(quantity) : wholeValue(quantity)
 }

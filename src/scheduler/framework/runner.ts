@@ -52,7 +52,8 @@ export class FrameworkRunner {
         const previous = names
         names = previous ? new Set([...result].filter((n) => previous.has(n))) : (result as ReadonlySet<string>)
         if (names.size === 0) {
-          const text = narrowing.length === 1 ? `node(s) didn't satisfy plugin ${plugin.name}` : `node(s) didn't satisfy plugin(s) [${narrowing.join(' ')}] simultaneously`
+          const text =
+            narrowing.length === 1 ? `node(s) didn't satisfy plugin ${plugin.name}` : `node(s) didn't satisfy plugin(s) [${narrowing.join(' ')}] simultaneously`
           diagnosis.preFilterStatus = { code: 'unresolvable', reasons: [text], plugin: plugin.name }
           for (const n of narrowing) diagnosis.plugins.add(n)
           return null
@@ -141,7 +142,10 @@ export class FrameworkRunner {
     for (const plugin of this.plugins) {
       if (!plugin.preBind) continue
       const status = await plugin.preBind(state, pod, nodeName, signal).catch(errorStatus)
-      if (status && status.code !== 'skip') return isRejected(status) ? { ...status, plugin: plugin.name } : errorStatus(new Error(`running PreBind plugin ${JSON.stringify(plugin.name)}: ${status.reasons.join(', ')}`))
+      if (status && status.code !== 'skip')
+        return isRejected(status)
+          ? { ...status, plugin: plugin.name }
+          : errorStatus(new Error(`running PreBind plugin ${JSON.stringify(plugin.name)}: ${status.reasons.join(', ')}`))
     }
     return undefined
   }

@@ -21,4 +21,9 @@ export function errorStatus(error: unknown): Status {
   return { code: 'error', reasons: [e.message], error: e }
 }
 
-export const isRejected = (s: Status | undefined): s is Status => s !== undefined && (s.code === 'unschedulable' || s.code === 'unresolvable' || s.code === 'pending')
+/** A Pod or node was refused, as opposed to an error or a skip. */
+export type Rejection = Status & { readonly code: 'unschedulable' | 'unresolvable' | 'pending' }
+
+export function isRejected(s: Status | undefined): s is Rejection {
+  return s !== undefined && (s.code === 'unschedulable' || s.code === 'unresolvable' || s.code === 'pending')
+}

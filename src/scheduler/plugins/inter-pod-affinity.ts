@@ -23,7 +23,13 @@ const bump = (counts: Counts, key: string, by: number) => {
 }
 
 /** Pod affinity and anti-affinity, both ways: what the new Pod wants, and what Pods already there will not have. */
-export function interPodAffinity(view: ClusterView, args: { hardPodAffinityWeight: number; ignorePreferredTermsOfExistingPods: boolean } = { hardPodAffinityWeight: 1, ignorePreferredTermsOfExistingPods: false }): Plugin {
+export function interPodAffinity(
+  view: ClusterView,
+  args: { hardPodAffinityWeight: number; ignorePreferredTermsOfExistingPods: boolean } = {
+    hardPodAffinityWeight: 1,
+    ignorePreferredTermsOfExistingPods: false,
+  },
+): Plugin {
   const matches = (term: PodTerm, pod: corev1.Pod) => termMatches(term, pod, (ns) => view.namespaceLabels(ns))
   const matchesAll = (terms: readonly PodTerm[], pod: corev1.Pod) => terms.length > 0 && terms.every((t) => matches(t, pod))
   const noAffinity = unresolvable("node(s) didn't match pod affinity rules")
@@ -106,7 +112,8 @@ export function interPodAffinity(view: ClusterView, args: { hardPodAffinityWeigh
         const value = node.labels[t.topologyKey]
         if (value !== undefined && (s.antiAffinity.get(at(t.topologyKey, value)) ?? 0) > 0) return ownAnti
       }
-      if (s.existingAnti.size > 0) for (const key of Object.keys(node.labels)) if ((s.existingAnti.get(at(key, node.labels[key] as string)) ?? 0) > 0) return othersAnti
+      if (s.existingAnti.size > 0)
+        for (const key of Object.keys(node.labels)) if ((s.existingAnti.get(at(key, node.labels[key] as string)) ?? 0) > 0) return othersAnti
       return undefined
     },
     preScore(state, pod, _, snapshot) {
@@ -150,7 +157,8 @@ export function interPodAffinity(view: ClusterView, args: { hardPodAffinityWeigh
       for (const other of (preferred ? node.pods : node.podsWithAffinity).values()) {
         for (const t of pod.preferredAffinity) if (matches(t, other.pod)) add(t.topologyKey, node, t.weight)
         for (const t of pod.preferredAntiAffinity) if (matches(t, other.pod)) add(t.topologyKey, node, -t.weight)
-        if (args.hardPodAffinityWeight > 0) for (const t of other.requiredAffinity) if (matches(t, pod.pod)) add(t.topologyKey, node, args.hardPodAffinityWeight)
+        if (args.hardPodAffinityWeight > 0)
+          for (const t of other.requiredAffinity) if (matches(t, pod.pod)) add(t.topologyKey, node, args.hardPodAffinityWeight)
         if (args.ignorePreferredTermsOfExistingPods) continue
         for (const t of other.preferredAffinity) if (matches(t, pod.pod)) add(t.topologyKey, node, t.weight)
         for (const t of other.preferredAntiAffinity) if (matches(t, pod.pod)) add(t.topologyKey, node, -t.weight)

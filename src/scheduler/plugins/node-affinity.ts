@@ -1,5 +1,5 @@
 import type { corev1 } from '../../api/index.ts'
-import { nodeSelectorTermMatches, requiredNodeAffinityMatches } from '../../component-helpers/node-affinity.ts'
+import { matchesNodeSelectorTerm, matchesRequiredNodeAffinity } from '../../component-helpers/node-affinity.ts'
 import type { Plugin } from '../framework/plugin.ts'
 import { skip, unresolvable } from '../framework/status.ts'
 import { normalizeDefault } from './normalize.ts'
@@ -16,8 +16,8 @@ export function nodeAffinity(): Plugin {
         resource: 'Node',
         actions: ['Add', 'UpdateNodeLabel'],
         hint(pod, e) {
-          if (!requiredNodeAffinityMatches(pod.pod, e.new as corev1.Node)) return false
-          return e.old === undefined || !requiredNodeAffinityMatches(pod.pod, e.old as corev1.Node)
+          if (!matchesRequiredNodeAffinity(pod.pod, e.new as corev1.Node)) return false
+          return e.old === undefined || !matchesRequiredNodeAffinity(pod.pod, e.old as corev1.Node)
         },
       },
     ],
@@ -39,11 +39,11 @@ export function nodeAffinity(): Plugin {
       if (names && names.size === 0) return unresolvable('pod affinity terms conflict')
       return names
     },
-    filter: (_, pod, node) => (node.node && requiredNodeAffinityMatches(pod.pod, node.node) ? undefined : rejected),
+    filter: (_, pod, node) => (node.node && matchesRequiredNodeAffinity(pod.pod, node.node) ? undefined : rejected),
     preScore: (_, pod) => (preferred(pod.pod).length === 0 ? skip : undefined),
     score(_, pod, node) {
       let score = 0
-      for (const p of preferred(pod.pod)) if (p.weight !== 0 && node.node && nodeSelectorTermMatches(p.preference, node.node)) score += p.weight
+      for (const p of preferred(pod.pod)) if (p.weight !== 0 && node.node && matchesNodeSelectorTerm(p.preference, node.node)) score += p.weight
       return score
     },
     normalize: (_, __, scores) => normalizeDefault(scores),

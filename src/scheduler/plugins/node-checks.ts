@@ -1,5 +1,5 @@
 import type { corev1 } from '../../api/index.ts'
-import { tolerates } from '../../component-helpers/taints.ts'
+import { toleratesTaint } from '../../component-helpers/taints.ts'
 import type { EventRegistration, Plugin } from '../framework/plugin.ts'
 import { unresolvable } from '../framework/status.ts'
 
@@ -12,11 +12,15 @@ export function nodeUnschedulable(): Plugin {
     name: 'NodeUnschedulable',
     events: (): EventRegistration[] => [
       { resource: 'Node', actions: ['Add', 'UpdateNodeTaint'], hint: (_, e) => !(e.new as corev1.Node).spec.unschedulable },
-      { resource: 'UnschedulablePod', actions: ['UpdatePodToleration'], hint: (p, e) => isSelf(p.uid, e.new) && ((e.new as corev1.Pod).spec.tolerations ?? []).some((t) => tolerates(t, UNSCHEDULABLE_TAINT)) },
+      {
+        resource: 'UnschedulablePod',
+        actions: ['UpdatePodToleration'],
+        hint: (p, e) => isSelf(p.uid, e.new) && ((e.new as corev1.Pod).spec.tolerations ?? []).some((t) => toleratesTaint(t, UNSCHEDULABLE_TAINT)),
+      },
     ],
     filter(_, pod, node) {
       if (!node.node?.spec.unschedulable) return undefined
-      return (pod.pod.spec.tolerations ?? []).some((t) => tolerates(t, UNSCHEDULABLE_TAINT)) ? undefined : rejected
+      return (pod.pod.spec.tolerations ?? []).some((t) => toleratesTaint(t, UNSCHEDULABLE_TAINT)) ? undefined : rejected
     },
   }
 }

@@ -14,7 +14,9 @@ export function nodePorts(): Plugin {
         actions: ['Delete'],
         hint(pod, e) {
           const gone = podInfo(e.old as corev1.Pod).hostPorts
-          return pod.hostPorts.some((p) => gone.some((g) => g.protocol === p.protocol && g.port === p.port && (g.ip === p.ip || g.ip === '0.0.0.0' || p.ip === '0.0.0.0')))
+          return pod.hostPorts.some((p) =>
+            gone.some((g) => g.protocol === p.protocol && g.port === p.port && (g.ip === p.ip || g.ip === '0.0.0.0' || p.ip === '0.0.0.0')),
+          )
         },
       },
       { resource: 'Node', actions: ['Add'] },

@@ -27,7 +27,9 @@ export const DEFAULT_RESOURCES: readonly ScoredResource[] = [
 
 /** Refuses nodes without room; scores what room is left (or filled, by strategy). */
 export function nodeResourcesFit(args: FitArgs = { strategy: 'LeastAllocated', resources: DEFAULT_RESOURCES }): Plugin {
-  const ignored = (name: string) => name.includes('/') && ((args.ignoredResources?.includes(name) ?? false) || (args.ignoredResourceGroups?.includes(name.slice(0, name.indexOf('/'))) ?? false))
+  const ignored = (name: string) =>
+    name.includes('/') &&
+    ((args.ignoredResources?.includes(name) ?? false) || (args.ignoredResourceGroups?.includes(name.slice(0, name.indexOf('/'))) ?? false))
   return {
     name: 'NodeResourcesFit',
     events: () => [

@@ -1,10 +1,10 @@
 import type { corev1 } from '../../api/index.ts'
-import { type LabelMatcher, matchLabelSelector } from '../../apimachinery/labels.ts'
-import { requiredNodeAffinityMatches } from '../../component-helpers/node-affinity.ts'
-import { tolerates } from '../../component-helpers/taints.ts'
+import { matchesRequiredNodeAffinity } from '../../component-helpers/node-affinity.ts'
+import { toleratesTaint } from '../../component-helpers/taints.ts'
 import type { NodeInfo } from '../framework/node-info.ts'
 import type { ClusterView, Plugin, Snapshot } from '../framework/plugin.ts'
 import type { PodInfo } from '../framework/pod-info.ts'
+import { type LabelMatcher, matchLabelSelector } from '../framework/pod-terms.ts'
 import { skip, unresolvable, unschedulable } from '../framework/status.ts'
 import { isSelf } from './node-checks.ts'
 
@@ -189,10 +189,10 @@ function systemDefaults(pod: corev1.Pod, view: ClusterView): Constraint[] {
 
 function eligible(c: Constraint, pod: PodInfo, node: NodeInfo): boolean {
   if (!node.node) return false
-  if (c.honorAffinity && !requiredNodeAffinityMatches(pod.pod, node.node)) return false
+  if (c.honorAffinity && !matchesRequiredNodeAffinity(pod.pod, node.node)) return false
   if (c.honorTaints) {
     const tolerations = pod.pod.spec.tolerations ?? []
-    for (const t of node.taints) if ((t.effect === 'NoSchedule' || t.effect === 'NoExecute') && !tolerations.some((x) => tolerates(x, t))) return false
+    for (const t of node.taints) if ((t.effect === 'NoSchedule' || t.effect === 'NoExecute') && !tolerations.some((x) => toleratesTaint(x, t))) return false
   }
   return true
 }

@@ -1,5 +1,5 @@
 import type { corev1 } from '../../api/index.ts'
-import { tolerates } from '../../component-helpers/taints.ts'
+import { toleratesTaint } from '../../component-helpers/taints.ts'
 import type { Plugin } from '../framework/plugin.ts'
 import { unresolvable } from '../framework/status.ts'
 import { isSelf } from './node-checks.ts'
@@ -8,7 +8,7 @@ import { normalizeReversed } from './normalize.ts'
 const hard = (t: corev1.Taint) => t.effect === 'NoSchedule' || t.effect === 'NoExecute'
 
 function untolerated(taints: readonly corev1.Taint[], tolerations: readonly corev1.Toleration[]): boolean {
-  return taints.some((taint) => hard(taint) && !tolerations.some((t) => tolerates(t, taint)))
+  return taints.some((taint) => hard(taint) && !tolerations.some((t) => toleratesTaint(t, taint)))
 }
 
 /** Refuses nodes with NoSchedule or NoExecute taints that the Pod does not tolerate; counts PreferNoSchedule ones against a node. */
@@ -33,13 +33,16 @@ export function taintToleration(): Plugin {
       return taints.length > 0 && untolerated(taints, pod.pod.spec.tolerations ?? []) ? rejected : undefined
     },
     preScore(state, pod) {
-      state.set('TaintToleration', (pod.pod.spec.tolerations ?? []).filter((t) => !t.effect || t.effect === 'PreferNoSchedule'))
+      state.set(
+        'TaintToleration',
+        (pod.pod.spec.tolerations ?? []).filter((t) => !t.effect || t.effect === 'PreferNoSchedule'),
+      )
       return undefined
     },
     score(state, _, node) {
       const tolerations = state.get('TaintToleration') as corev1.Toleration[]
       let count = 0
-      for (const taint of node.taints) if (taint.effect === 'PreferNoSchedule' && !tolerations.some((t) => tolerates(t, taint))) count++
+      for (const taint of node.taints) if (taint.effect === 'PreferNoSchedule' && !tolerations.some((t) => toleratesTaint(t, taint))) count++
       return count
     },
     normalize: (_, __, scores) => normalizeReversed(scores),

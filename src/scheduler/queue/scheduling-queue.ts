@@ -52,10 +52,14 @@ export class SchedulingQueue {
   private readonly clock: Clock
   private readonly pods = new Map<string, QueuedPod>()
   private readonly active = new Heap<Entry>(
-    (a, b) => a.pod.info.priority > b.pod.info.priority || (a.pod.info.priority === b.pod.info.priority && (a.pod.timestamp < b.pod.timestamp || (a.pod.timestamp === b.pod.timestamp && a.ticket < b.ticket))),
+    (a, b) =>
+      a.pod.info.priority > b.pod.info.priority ||
+      (a.pod.info.priority === b.pod.info.priority && (a.pod.timestamp < b.pod.timestamp || (a.pod.timestamp === b.pod.timestamp && a.ticket < b.ticket))),
   )
   private readonly backoff = new Heap<Entry>(
-    (a, b) => a.at < b.at || (a.at === b.at && (a.pod.info.priority > b.pod.info.priority || (a.pod.info.priority === b.pod.info.priority && a.pod.timestamp < b.pod.timestamp))),
+    (a, b) =>
+      a.at < b.at ||
+      (a.at === b.at && (a.pod.info.priority > b.pod.info.priority || (a.pod.info.priority === b.pod.info.priority && a.pod.timestamp < b.pod.timestamp))),
   )
   private readonly errors = new Heap<Entry>((a, b) => a.at < b.at)
   private readonly unschedulable = new Set<QueuedPod>()
