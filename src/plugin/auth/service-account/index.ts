@@ -1,0 +1,6 @@
+export { serviceAccountUser, serviceAccountUsername, splitServiceAccountUsername } from './identity.ts'
+export { type SigningKey, signingKey, type VerificationKey, verificationKey } from './jwt.ts'
+export { type BoundObjectListers, type BoundObjects, boundObjects } from './objects.ts'
+export { type OpenIdDocument, openIdDocuments } from './openid.ts'
+export { type ServiceAccountTokenOptions, serviceAccountTokenAuthenticator } from './token-authenticator.ts'
+export { type TokenRequestOptions, tokenRequestHandler } from './token-request.ts'
