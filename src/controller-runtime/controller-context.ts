@@ -1,5 +1,5 @@
-import type { EventBroadcaster, InformerFactory } from '../client/index.ts'
 import type { Client } from '../client/client.ts'
+import type { EventBroadcaster, InformerFactory } from '../client/index.ts'
 import type { ComponentContext } from '../component-base/component.ts'
 import type { FeatureGates } from '../component-base/featuregate/feature-gates.ts'
 

@@ -5,7 +5,6 @@
 export { Controller, type ControllerOptions, type ReconcileResult, TerminalError } from './controller.ts'
 export type { ControllerContext } from './controller-context.ts'
 export { Expectations } from './expectations.ts'
-export { scaledValue } from './int-or-percent.ts'
 export { controllerIndex, controllerOf, controllerRef, isControlledBy, orphanIndexValue } from './owner-references.ts'
 export { type ClaimOptions, claim } from './ref-manager.ts'
 export { allOf, slowStartBatch } from './slow-start.ts'

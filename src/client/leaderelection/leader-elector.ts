@@ -1,10 +1,10 @@
 import type { Lease, LeaseSpec } from '../../api/coordination/v1/types.generated.ts'
 import { resources } from '../../api/index.ts'
 import { isAlreadyExists, isConflict, isNotFound } from '../../apimachinery/errors.ts'
+import { formatMicroTime } from '../../apimachinery/time.ts'
 import { type Clock, deepCopy, type Random } from '../../base/index.ts'
 import type { Logger } from '../../component-base/component.ts'
 import type { Client, ResourceClient } from '../client.ts'
-import { formatMicroTime } from '../timestamp.ts'
 
 export interface LeaderElectionOptions {
   client: Client

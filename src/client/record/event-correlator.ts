@@ -1,6 +1,6 @@
 import type { Event } from '../../api/core/v1/types.generated.ts'
+import { formatTime } from '../../apimachinery/time.ts'
 import type { Clock } from '../../base/index.ts'
-import { formatTime } from '../timestamp.ts'
 import { BucketLimiter } from '../workqueue/rate-limiter.ts'
 import { BoundedMap } from './bounded-map.ts'
 

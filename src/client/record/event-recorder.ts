@@ -1,10 +1,10 @@
 import type { Event, ObjectReference } from '../../api/core/v1/types.generated.ts'
 import { resources } from '../../api/index.ts'
 import { isAlreadyExists, isNamespaceTerminating, isNotFound, StatusError } from '../../apimachinery/errors.ts'
+import { formatTime } from '../../apimachinery/time.ts'
 import { AsyncQueue, type Clock, type Random } from '../../base/index.ts'
 import type { Logger } from '../../component-base/component.ts'
 import type { Client } from '../client.ts'
-import { formatTime } from '../timestamp.ts'
 import { EventCorrelator } from './event-correlator.ts'
 import { EventNamer } from './event-name.ts'
 

@@ -2,8 +2,8 @@ import type { ObjectReference } from '../../api/core/v1/types.generated.ts'
 import type { Event } from '../../api/events/v1/types.generated.ts'
 import { resources } from '../../api/index.ts'
 import { isNotFound, StatusError } from '../../apimachinery/errors.ts'
+import { formatMicroTime, timeMs } from '../../apimachinery/time.ts'
 import { AsyncQueue, type Timer } from '../../base/index.ts'
-import { formatMicroTime, parseTime } from '../timestamp.ts'
 import { BoundedMap } from './bounded-map.ts'
 import { EventNamer } from './event-name.ts'
 import type { EventBroadcasterOptions, EventType } from './event-recorder.ts'
@@ -95,7 +95,7 @@ export class SeriesBroadcaster implements SeriesRecorder {
   private finish(): void {
     const limit = this.options.clock.now() - FINISH_MS
     for (const [key, event] of [...this.known]) {
-      const last = parseTime(event.series?.lastObservedTime ?? event.eventTime)
+      const last = timeMs(event.series?.lastObservedTime ?? event.eventTime)
       if (last !== undefined && last > limit) continue
       if (event.series) this.push({ event, create: false, key: '' })
       this.known.delete(key)
