@@ -1,7 +1,7 @@
 import type { corev1, policyv1 } from '../../api/index.ts'
 import { resources } from '../../api/index.ts'
 import { isNotFound } from '../../apimachinery/errors.ts'
-import { formatTime } from '../../client/timestamp.ts'
+import { formatTime } from '../../apimachinery/time.ts'
 import { reasonCounts } from '../framework/fit-error.ts'
 import type { NodeInfo } from '../framework/node-info.ts'
 import type { CycleState, Diagnosis, Plugin, PluginHandle, PostFilterResult } from '../framework/plugin.ts'
