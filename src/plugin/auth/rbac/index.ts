@@ -1,0 +1,5 @@
+export { rbacAuthorizer } from './authorizer.ts'
+export { escalationGuard } from './escalation.ts'
+export { informedRuleResolver } from './informers.ts'
+export { type Grant, type RbacListers, RuleResolver } from './resolver.ts'
+export { breakdown, compactRules, covers, type PolicyRule, ruleAllows, ruleText } from './rules.ts'
