@@ -90,8 +90,17 @@ export interface StorageWatchOptions {
   sendInitialEvents?: boolean
   bookmarks?: boolean
   filter?(object: StoredObject): boolean
-  /** Called in order; an event that goes in or out of the filter comes as ADDED or DELETED. */
-  onEvents(events: StorageEvent[]): void
+  /** Only objects whose index of this name has this value: narrows what `filter` is asked about; `filter` must say the same. */
+  index?: { name: string; value: string }
+  /** When the caller will end the watch, ms from now: a bookmark comes shortly before. */
+  timeoutMs?: number
+  /**
+   * Called in order; an event that goes in or out of the filter comes as ADDED or DELETED. One event of the store is one StorageEvent,
+   * shared by all watches that see it the same way. A promise as the answer holds back what follows until it resolves; who holds back
+   * too much is closed.
+   */
+  onEvents(events: readonly StorageEvent[]): unknown
+  /** Called once when the watch ended by itself; without error: start again from the last resourceVersion seen. */
   onClose(error?: Error): void
 }
 

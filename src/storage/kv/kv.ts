@@ -17,6 +17,10 @@ export interface KV {
   /** The revision of the last durable write. */
   readonly revision: number
   readonly compactedRevision: number
+  /** Set when the store is another process's: `revision` is then what was last heard of, and asking costs a round trip. */
+  readonly remote?: boolean
+  /** The revision of a linearizable read; only where `remote`. */
+  linearizableRevision?(): Promise<number>
   range(request: RangeRequest): Promise<RangeResult>
   /** The one key-value at the current revision; the hot path of GET. */
   get(key: string): Promise<KeyValue | undefined>
