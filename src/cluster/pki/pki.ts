@@ -41,6 +41,10 @@ export interface ServiceAccountKeys {
 export interface Pki {
   readonly ca: KeyPair
   readonly frontProxyCa: KeyPair
+  /** Signs only what speaks to etcd: whoever holds a certificate of it reads and writes every record. */
+  readonly etcdCa: KeyPair
+  readonly etcdServer: KeyPair
+  readonly apiserverEtcdClient: KeyPair
   readonly frontProxyClient: KeyPair
   readonly serviceAccount: ServiceAccountKeys
   readonly apiserver: KeyPair
@@ -118,9 +122,10 @@ export async function createPki(options: PkiOptions): Promise<Pki> {
     return pair
   }
 
-  const [ca, frontProxyCa, serviceAccount] = await Promise.all([
+  const [ca, frontProxyCa, etcdCa, serviceAccount] = await Promise.all([
     authority('ca', 'kubernetes'),
     authority('front-proxy-ca', 'front-proxy-ca'),
+    authority('etcd/ca', 'etcd-ca'),
     serviceAccountKeys(store),
   ])
   const client = (name: string, commonName: string, ...organizations: string[]) => leaf(name, ca, { subject: { commonName, organizations }, use: 'clientAuth' })
@@ -146,7 +151,26 @@ export async function createPki(options: PkiOptions): Promise<Pki> {
     dns: [...new Set([name, 'localhost'])],
     ips: [...new Set(['127.0.0.1', '::1', ...ips])],
   })
-  const [frontProxyClient, apiserver, apiserverKubeletClient, admin, superAdmin, controllerManager, scheduler, kubelet, kubeletServing] = await Promise.all([
+  const [
+    etcdServer,
+    apiserverEtcdClient,
+    frontProxyClient,
+    apiserver,
+    apiserverKubeletClient,
+    admin,
+    superAdmin,
+    controllerManager,
+    scheduler,
+    kubelet,
+    kubeletServing,
+  ] = await Promise.all([
+    leaf('etcd/server', etcdCa, {
+      subject: { commonName: nodeName, organizations: [] },
+      use: 'serverAuth',
+      dns: [...new Set([nodeName, 'localhost'])],
+      ips: ['127.0.0.1', '::1'],
+    }),
+    leaf('apiserver-etcd-client', etcdCa, { subject: { commonName: 'kube-apiserver-etcd-client', organizations: [] }, use: 'clientAuth' }),
     leaf('front-proxy-client', frontProxyCa, { subject: { commonName: 'front-proxy-client', organizations: [] }, use: 'clientAuth' }),
     leaf('apiserver', ca, {
       subject: { commonName: 'kube-apiserver', organizations: [] },
@@ -165,6 +189,9 @@ export async function createPki(options: PkiOptions): Promise<Pki> {
   return {
     ca,
     frontProxyCa,
+    etcdCa,
+    etcdServer,
+    apiserverEtcdClient,
     serviceAccount,
     frontProxyClient,
     apiserver,

@@ -1,5 +1,5 @@
 import { chmod, mkdir, open, readFile, rename, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import type { Random } from '../../base/random.ts'
 
 /** Where a cluster's keys and certificates are kept, by file name. */
@@ -29,9 +29,9 @@ export function directoryPkiStore(dir: string, random: Random): PkiStore {
       }
     },
     async write(name, content, secret) {
-      await mkdir(dir, { recursive: true, mode: 0o700 })
+      await mkdir(dirname(join(dir, name)), { recursive: true, mode: 0o700 })
       const mode = secret ? 0o600 : 0o644
-      const temporary = join(dir, `.${name}.${random.uuid().slice(0, 8)}`)
+      const temporary = join(dir, `${name}.${random.uuid().slice(0, 8)}.tmp`)
       try {
         const file = await open(temporary, 'wx', mode)
         try {
