@@ -42,6 +42,9 @@ export const SPECIAL: Record<string, string> = {
   'k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1.JSONSchemaPropsOrStringArray': 'propsOrStrings',
 }
 
+/** Struct fields tagged omitzero, which the facts do not tell from omitempty. */
+const OMITZERO = new Set(['k8s.io/apimachinery/pkg/apis/meta/v1.ObjectMeta.creationTimestamp'])
+
 /** Go-only declarations: interfaces, serializer internals and option structs that never reach the wire. */
 const UNWIRED = new Set([
   'k8s.io/apimachinery/pkg/apis/meta/v1.Common',
@@ -81,10 +84,10 @@ function typeTable(facts: Facts, name: string, type: FactType): TypeTable {
     return { a: local(type.alias, facts), ...(values?.length && type.markers?.includes('enum') ? { e: values } : {}) }
   }
   const structType = marker(type.markers, 'structType')
-  return { f: (type.fields ?? []).map((f) => fieldTable(f, facts)), ...(structType ? { st: structType as 'atomic' } : {}) }
+  return { f: (type.fields ?? []).map((f) => fieldTable(f, name, facts)), ...(structType ? { st: structType as 'atomic' } : {}) }
 }
 
-function fieldTable(f: FactField, facts: Facts): FieldTable {
+function fieldTable(f: FactField, type: string, facts: Facts): FieldTable {
   const out: FieldTable = { t: local(f.type, facts) }
   if (f.inline) out.i = 1
   else out.n = f.name
@@ -112,6 +115,7 @@ function fieldTable(f: FactField, facts: Facts): FieldTable {
   if (def !== undefined) out.d = defaultValue(def, facts)
   const gate = marker(f.markers, 'featureGate')
   if (gate) out.g = gate
+  if (OMITZERO.has(`${facts.importPath}.${type}.${f.name}`)) out.z = 1
   return out
 }
 

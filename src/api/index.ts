@@ -4,5 +4,5 @@
  */
 export type * from './groups.generated.ts'
 export { resources } from './handles.generated.ts'
-export { builtinTypes } from './types.ts'
 export * from './scheme.ts'
+export { builtinTypes } from './types.ts'

@@ -59,16 +59,19 @@ export class SchemaRegistry {
     const table = this.package(path).types[short]
     if (!table) throw new Error(`schema: no type ${name}`)
     if (table.s) {
-      const special = specialSchema(table.s)
+      const special = specialSchema(table.s, () => this.structType(`${path}.JSONSchemaProps`))
       this.types.set(name, special)
       return special
     }
     if (table.a !== undefined) {
       const target = this.expression(table.a, path).schema
+      const goType = `${path.slice(path.lastIndexOf('/') + 1)}.${short}`
       const named: Schema =
         target.kind === 'scalar' && target.scalar === 'string'
-          ? { kind: 'scalar', scalar: 'string', typeName: short, ...(table.e ? { enum: table.e } : {}) }
-          : target
+          ? { kind: 'scalar', scalar: 'string', typeName: short, goType, ...(table.e ? { enum: table.e } : {}) }
+          : target.kind === 'struct' || target.kind === 'any'
+            ? target
+            : { ...target, goType }
       this.types.set(name, named)
       return named
     }
@@ -92,7 +95,8 @@ export class SchemaRegistry {
       const { schema: type, pointer } = this.expression(t.t, path)
       if (t.i) {
         if (type.kind !== 'struct') throw new Error(`schema: ${name} inlines ${t.t}, which is no struct`)
-        for (const f of type.fields) add(f)
+        const embedded = t.t.slice(t.t.lastIndexOf('.') + 1)
+        for (const f of type.fields) add({ ...f, embedded: f.embedded === undefined ? embedded : `${embedded}.${f.embedded}` })
         if (t.p !== undefined) proto.push({ inline: type, number: t.p })
         continue
       }
@@ -112,6 +116,7 @@ export class SchemaRegistry {
         ...(t.st ? { structType: t.st } : {}),
         ...(t.d === undefined ? {} : { default: t.d }),
         ...(t.g ? { featureGate: t.g } : {}),
+        ...(t.z ? { omitzero: true } : {}),
       }
       add(field)
       if (t.p !== undefined) proto.push({ field, number: t.p, wire: t.w ?? 'bytes' })
@@ -137,20 +142,21 @@ export class SchemaRegistry {
     }
     if (text === 'any') return { schema: { kind: 'any', any: 'json' }, pointer: false }
     const scalar = SCALARS[text]
-    if (scalar) return { schema: { kind: 'scalar', scalar }, pointer: false }
+    if (scalar) return { schema: { kind: 'scalar', scalar, ...(text.includes('.') ? { goType: text.slice(text.lastIndexOf('/') + 1) } : {}) }, pointer: false }
     return { schema: this.type(text.includes('.') ? text : `${path}.${text}`), pointer: false }
   }
 }
 
-function specialSchema(kind: string): Schema {
+function specialSchema(kind: string, props: () => StructSchema): Schema {
   switch (kind) {
     case 'raw':
     case 'fieldsV1':
     case 'json':
+      return { kind: 'any', any: kind }
     case 'propsOrBool':
     case 'propsOrArray':
     case 'propsOrStrings':
-      return { kind: 'any', any: kind }
+      return { kind: 'any', any: kind, props }
     case 'quantity':
     case 'time':
     case 'microtime':

@@ -19,6 +19,8 @@ export interface ScalarSchema {
   readonly typeName?: string
   /** Wire values of an enum type, sorted. */
   readonly enum?: readonly string[]
+  /** Go's name of a declared type, such as `v1.RestartPolicy`; messages show it. */
+  readonly goType?: string
 }
 
 /**
@@ -28,6 +30,8 @@ export interface ScalarSchema {
 export interface AnySchema {
   readonly kind: 'any'
   readonly any: 'raw' | 'fieldsV1' | 'json' | 'propsOrBool' | 'propsOrArray' | 'propsOrStrings'
+  /** Of the unions: JSONSchemaProps. */
+  readonly props?: () => StructSchema
 }
 
 export interface ListSchema {
@@ -35,11 +39,13 @@ export interface ListSchema {
   readonly elem: Schema
   /** The element is declared as a pointer, so null elements survive decoding. */
   readonly elemPointer?: boolean
+  readonly goType?: string
 }
 
 export interface MapSchema {
   readonly kind: 'map'
   readonly elem: Schema
+  readonly goType?: string
 }
 
 export interface StructSchema {
@@ -79,6 +85,10 @@ export interface FieldSchema {
   /** Default of the declaration (server-side apply and OpenAPI use it); JSON value. */
   readonly default?: unknown
   readonly featureGate?: string
+  /** Left out when it is the zero value also where its type is a struct (a zero time would else be null). */
+  readonly omitzero?: boolean
+  /** For a field of an inlined struct: Go's names of the embedded structs, outermost first, joined by dots. */
+  readonly embedded?: string
 }
 
 /** One package of the generated tables; keys are short because the text is shipped. See scripts/generate. */
@@ -122,4 +132,6 @@ export interface FieldTable {
   st?: 'atomic' | 'granular'
   d?: unknown
   g?: string
+  /** omitzero: 1. */
+  z?: 1
 }
