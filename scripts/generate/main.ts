@@ -77,6 +77,14 @@ emit('src/api/groups.generated.ts', groupsModule(facts))
   )
 }
 
+for (const [source, target, name, about] of [
+  ['rbac-bootstrap', 'src/plugin/auth/rbac/bootstrap-policy.generated.ts', 'bootstrapPolicy', 'Roles and bindings of a fresh cluster'],
+  ['flowcontrol-bootstrap', 'src/plugin/bootstrap/flowcontrol.generated.ts', 'flowControlBootstrap', 'Flow schemas and priority levels of a fresh cluster'],
+] as const) {
+  const { about: _, ...data } = JSON.parse(readFileSync(join(root, `facts/surface/${source}.json`), 'utf8')) as { about: string }
+  emit(target, `\n/** ${about}: JSON text of facts/surface/${source}.json. */\nexport const ${name} = ${JSON.stringify(JSON.stringify(data))}\n`)
+}
+
 let stale = 0
 for (const [path, text] of outputs) {
   const full = join(root, path)

@@ -33,7 +33,7 @@ function refusals(file: string, resource: string): { name: string; body: Record<
   return scenarios.flatMap(({ name, steps }) =>
     steps
       .filter(
-        (s) => s.do?.startsWith('POST') && s.do.endsWith(`/${resource}`) && s.body && s.want?.status === 422 && !s.want.body?.message?.includes('metadata.'),
+        (s) => s.do?.startsWith('POST') && s.do.endsWith(`/${resource}`) && s.body && s.want?.status === 422 && !s.want.body?.message?.includes(' metadata'),
       )
       .map((s) => ({ name, body: s.body as Record<string, unknown>, message: s.want?.body?.message as string })),
   )
