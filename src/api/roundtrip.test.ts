@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { canonicalize, decodeJSON, encodeJSON } from '../apimachinery/json/index.ts'
+import { decodeProtobuf, encodeProtobuf } from '../apimachinery/protobuf/index.ts'
 import { scheme } from './scheme.ts'
 
 const golden = join(import.meta.dirname, '../../../shared/golden/v1.36')
@@ -46,10 +47,17 @@ describe.skipIf(!present)('every kind with every field', () => {
     expect(long.strictErrors).toEqual([s.schema.byName.has('kind') ? 'duplicate field "kind"' : 'unknown field "kind"'])
   })
 
+  it.each(all.map((s) => [s.file, s] as const))('%s: protobuf decodes to the JSON value and encodes to the same bytes', (_, s) => {
+    const bytes = readFileSync(join(golden, s.file.replace(/json$/, 'pb')))
+    expect(decodeProtobuf(bytes, s.schema)).toEqual(s.value)
+    expect(Buffer.from(encodeProtobuf(s.value, s.schema)).toString('hex')).toBe(bytes.toString('hex'))
+  })
+
   it('decodes an empty object of every kind the same way in both directions', () => {
     for (const s of all) {
       const { object } = decodeJSON('{}', s.schema)
       expect(decodeJSON(encodeJSON(object), s.schema, { strict: true })).toEqual({ object, strictErrors: [] })
+      expect(decodeProtobuf(encodeProtobuf(object, s.schema), s.schema)).toEqual(object)
     }
   })
 })

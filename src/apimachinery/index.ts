@@ -1,4 +1,6 @@
 /** What all kinds share: object metadata, Status errors, field errors, schemas. No input or output happens here. */
+
+export { decodeBase64, encodeBase64 } from './base64.ts'
 export * from './duration.ts'
 export * from './errors.ts'
 export * as field from './field.ts'
@@ -9,6 +11,7 @@ export * from './json/index.ts'
 export * from './labels.ts'
 export type * as metav1 from './meta/v1/types.generated.ts'
 export * from './object.ts'
+export * from './protobuf/index.ts'
 export { canonicalQuantity, Quantity, type QuantityFormat } from './quantity.ts'
 export { quote } from './quote.ts'
 export * from './schema/index.ts'
