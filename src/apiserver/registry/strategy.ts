@@ -60,6 +60,14 @@ export interface Strategy<T extends KubeObject = KubeObject> {
   /** DELETE answers with the deleted object instead of a Status. */
   returnDeletedObject?: boolean
 
+  /**
+   * Takes part in a delete before the generic rules: `'delete'` goes on with them, `'keep'` answers with the object as it is, an object
+   * is stored in its place (with the deletion marked by the method) and answered.
+   */
+  interceptDelete?(obj: T, options: DeleteOptions, context: StrategyContext): 'delete' | 'keep' | T
+  /** More reasons than finalizers to keep an object whose deletion is under way. */
+  holdsDeletion?(obj: T): boolean
+
   /** Extra field selectors beside metadata.name and metadata.namespace: label to value. */
   selectableFields?(obj: T): Record<string, string>
   /** All selectable labels, so that an unknown one is refused before any object is read. */
@@ -79,6 +87,16 @@ export interface TableColumns<T extends KubeObject = KubeObject> {
   readonly columns: readonly TableColumnDefinition[]
   /** The cells of one object; `now` in ms for ages. Values are string, number, boolean or null. */
   cells(obj: T, now: number): unknown[]
+  /** Conditions of the row, such as a Pod's Completed. */
+  conditions?(obj: T): { type: string; status: string; reason?: string; message?: string }[]
+}
+
+/** Where a kind keeps what autoscaling/v1 Scale shows; paths are dotted, without a leading dot. */
+export interface ScaleFields {
+  readonly specReplicasPath: string
+  readonly statusReplicasPath: string
+  /** A label selector as text or as LabelSelector object or label map; absent: the Scale shows none. */
+  readonly labelSelectorPath?: string
 }
 
 /** One served resource with all that is special about it. Listed by name in registry/kinds.ts. */
@@ -94,6 +112,8 @@ export interface KindRegistration<T extends KubeObject = KubeObject> {
   readonly columns?: TableColumns<T>
   /** Converts between the storage version and another served version, when their shapes differ. */
   readonly convert?: (obj: KubeObject, to: GroupVersionKind) => KubeObject
+  /** The `scale` subresource, read from and written to fields of the kind. */
+  readonly scale?: ScaleFields
   /** Seconds after which objects of this kind expire (Events). */
   readonly ttlSeconds?: number
 }

@@ -12,7 +12,7 @@ const ALPHABET = /^[A-Za-z0-9_-]*$/
  * -1: go on with the newest state.
  */
 export function decodeContinue(token: string): { key: string; revision: number } {
-  const bad = (e: string) => newBadRequest(`continue key is not valid: ${e}`)
+  const bad = (e: string) => newBadRequest(`invalid continue token: continue key is not valid: ${e}`)
   const badAt = token.search(/[^A-Za-z0-9_-]/)
   if (!ALPHABET.test(token)) throw bad(`illegal base64 data at input byte ${badAt}`)
   if (token.length % 4 === 1) throw bad(`illegal base64 data at input byte ${token.length - 1}`)
@@ -21,9 +21,10 @@ export function decodeContinue(token: string): { key: string; revision: number }
   try {
     parsed = JSON.parse(text) as typeof parsed
   } catch {
-    const first = [...text][0]
+    const first = Buffer.from(token, 'base64url')[0]
     if (first === undefined) throw bad('unexpected end of JSON input')
-    throw bad(`invalid character '${first}' looking for beginning of value`)
+    const shown = first >= 0x80 && first < 0xa0 ? `\\u${first.toString(16).padStart(4, '0')}` : String.fromCharCode(first)
+    throw bad(`invalid character '${shown}' looking for beginning of value`)
   }
   if (parsed === null || typeof parsed !== 'object') throw bad('json: cannot unmarshal into Go value of type storage.continueToken')
   if (parsed.v !== 'meta.k8s.io/v1') throw bad(`server does not recognize this encoded version ${String(parsed.v ?? '')}`)

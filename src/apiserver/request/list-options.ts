@@ -61,8 +61,8 @@ export function parseListRequest(query: Query): ListRequest {
   }
 }
 
-const MATCH = new FieldPath('resourceVersionMatch')
-const INITIAL = new FieldPath('sendInitialEvents')
+const MATCH = FieldPath.root('resourceVersionMatch')
+const INITIAL = FieldPath.root('sendInitialEvents')
 
 /** Refuses combinations that make no sense: 422 on ListOptions. */
 export function validateListRequest(o: ListRequest, watch: boolean): void {

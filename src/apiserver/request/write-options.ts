@@ -16,11 +16,11 @@ export interface WriteRequest {
 
 const NONE: WriteRequest = { dryRun: false, fieldManager: '', fieldValidation: 'Warn', force: undefined }
 
-const DRY_RUN = new FieldPath('dryRun')
-const MANAGER = new FieldPath('fieldManager')
-const VALIDATION = new FieldPath('fieldValidation')
-const FORCE = new FieldPath('force')
-const PROPAGATION = new FieldPath('propagationPolicy')
+const DRY_RUN = FieldPath.root('dryRun')
+const MANAGER = FieldPath.root('fieldManager')
+const VALIDATION = FieldPath.root('fieldValidation')
+const FORCE = FieldPath.root('force')
+const PROPAGATION = FieldPath.root('propagationPolicy')
 
 /** @param kind CreateOptions, UpdateOptions or PatchOptions */
 export function parseWriteRequest(context: RequestContext, kind: string, apply = false): WriteRequest {

@@ -1,0 +1,77 @@
+import { newNotAcceptable } from '../../apimachinery/errors.ts'
+import type { KubeObject } from '../../apimachinery/object.ts'
+import type { Clock } from '../../base/clock.ts'
+import type { StoredObject } from '../../storage/interface.ts'
+import type { Endpoint } from '../endpoints/endpoint.ts'
+import type { ApiResponse } from '../request/api-request.ts'
+import type { RequestContext } from '../request/context.ts'
+import { includeObjectOf, partialMetadata, TableMaker } from '../table/table.ts'
+import { JSON_TYPE, type Negotiated, type Negotiator } from './accept.ts'
+import type { Encoder } from './encode.ts'
+
+const NEWLINE = 10
+
+/** Makes answers out of objects, in the form that was negotiated. */
+export class Responder {
+  readonly negotiator: Negotiator
+  readonly encoder: Encoder
+  private readonly clock: Clock
+
+  constructor(negotiator: Negotiator, encoder: Encoder, clock: Clock) {
+    this.negotiator = negotiator
+    this.encoder = encoder
+    this.clock = clock
+  }
+
+  /** A stored object: its bytes go out as they are when JSON of the stored version was asked for. */
+  async stored(context: RequestContext, endpoint: Endpoint, form: Negotiated, status: number, stored: StoredObject): Promise<ApiResponse> {
+    if (context.request.inProcess && form.as === undefined) return { status, headers: {}, object: endpoint.fromStorage(stored.object) }
+    if (form.mediaType === JSON_TYPE && form.as === undefined && !form.pretty && !endpoint.converts) {
+      const encoded = stored.encoded()
+      const bytes = Buffer.allocUnsafe(encoded.length + 1)
+      bytes.set(encoded, 0)
+      bytes[encoded.length] = NEWLINE
+      return { status, headers: { 'content-type': JSON_TYPE }, bytes }
+    }
+    return this.object(context, endpoint, form, status, endpoint.fromStorage(stored.object))
+  }
+
+  /** An object of the spoken version. */
+  async object(context: RequestContext, endpoint: Endpoint, form: Negotiated, status: number, object: KubeObject): Promise<ApiResponse> {
+    return this.value(context, form, status, await this.shape(context, endpoint, form, object))
+  }
+
+  /** Any value that is not shaped further, such as a Status. */
+  value(context: RequestContext, form: Pick<Negotiated, 'mediaType' | 'pretty'>, status: number, value: unknown): ApiResponse {
+    if (context.request.inProcess) return { status, headers: {}, object: value }
+    return { status, headers: { 'content-type': form.mediaType }, bytes: this.encoder.encode(value, form.mediaType, form.pretty) }
+  }
+
+  private async shape(context: RequestContext, endpoint: Endpoint, form: Negotiated, object: KubeObject): Promise<unknown> {
+    switch (form.as) {
+      case undefined:
+        return object
+      case 'Table': {
+        const maker = this.tableMaker(context, endpoint, form)
+        const rv = object.metadata.resourceVersion
+        return maker.table([object], rv ? { resourceVersion: rv } : {})
+      }
+      case 'PartialObjectMetadata':
+        return partialMetadata(object, form.asVersion as string)
+      case 'PartialObjectMetadataList':
+        throw newNotAcceptable(`you requested PartialObjectMetadataList, but the requested object is not a list (*${goType(endpoint)})`)
+    }
+  }
+
+  tableMaker(context: RequestContext, endpoint: Endpoint, form: Negotiated): TableMaker {
+    return new TableMaker(endpoint, includeObjectOf(context), form.asVersion as string, this.clock.now())
+  }
+}
+
+/** How the original's messages name a type: `core.Pod`. */
+export function goType(endpoint: Endpoint): string {
+  if (endpoint.custom) return 'unstructured.Unstructured'
+  const group = endpoint.info.group
+  const name = group === '' ? 'core' : (group.split('.')[0] as string)
+  return `${name === 'rbac' ? 'rbac' : name}.${endpoint.info.kind}`
+}
