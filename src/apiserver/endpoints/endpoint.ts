@@ -30,6 +30,8 @@ export interface Endpoint {
   toStorage(obj: KubeObject): KubeObject
   fromStorage(obj: KubeObject): KubeObject
   readonly converts: boolean
+  /** Fields beside metadata that the kind prints even when empty; bookmarks show them. */
+  readonly zero: Readonly<Record<string, unknown>>
 }
 
 export type SubresourceEndpoint =

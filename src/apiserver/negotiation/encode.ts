@@ -19,6 +19,11 @@ export class Encoder {
     return this.protobuf(value as { apiVersion?: string; kind?: string })
   }
 
+  /** One event of a protobuf watch, with its length in front. */
+  watchFrame(_type: string, object: unknown): Uint8Array {
+    return this.protobuf(object as { apiVersion?: string; kind?: string })
+  }
+
   private yaml(value: unknown): string {
     return JSON.stringify(value)
   }

@@ -1,0 +1,27 @@
+import type { KubeObject } from '../../apimachinery/object.ts'
+import type { Endpoint } from '../endpoints/endpoint.ts'
+import type { FieldValidation } from '../request/write-options.ts'
+import type { GroupVersionKind } from '../../apimachinery/object.ts'
+import type { StructSchema } from '../../apimachinery/schema/schema.ts'
+
+/** What a body is expected to hold. */
+export interface Expected {
+  readonly gvk: GroupVersionKind
+  readonly schema: () => StructSchema
+  readonly custom: boolean
+}
+
+/** Bodies to objects. */
+export interface Codec {
+  /**
+   * Decodes a body into an object of the expected kind, defaults not filled. @throws StatusError 400, 415
+   * @param warn receives what fieldValidation=Warn reports
+   */
+  decode(bytes: Uint8Array, contentType: string | undefined, expected: Expected, validation: FieldValidation, warn: (text: string) => void): KubeObject
+  /** Brings a value handed over by an in-process caller, or made by a patch, into decoded form. @throws StatusError */
+  fromValue(value: unknown, expected: Expected, validation: FieldValidation, warn: (text: string) => void): KubeObject
+}
+
+export function expectedOf(endpoint: Endpoint): Expected {
+  return { gvk: endpoint.info, schema: () => endpoint.info.schema(), custom: endpoint.custom }
+}
