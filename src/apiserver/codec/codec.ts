@@ -1,5 +1,6 @@
 import type { KubeObject } from '../../apimachinery/object.ts'
 import type { Endpoint } from '../endpoints/endpoint.ts'
+import type { DeleteOptions } from '../../apimachinery/meta/v1/types.generated.ts'
 import type { FieldValidation } from '../request/write-options.ts'
 import type { GroupVersionKind } from '../../apimachinery/object.ts'
 import type { StructSchema } from '../../apimachinery/schema/schema.ts'
@@ -20,6 +21,8 @@ export interface Codec {
   decode(bytes: Uint8Array, contentType: string | undefined, expected: Expected, validation: FieldValidation, warn: (text: string) => void): KubeObject
   /** Brings a value handed over by an in-process caller, or made by a patch, into decoded form. @throws StatusError */
   fromValue(value: unknown, expected: Expected, validation: FieldValidation, warn: (text: string) => void): KubeObject
+  /** The body of a DELETE. @throws StatusError 400 */
+  deleteOptions(bytes: Uint8Array, contentType: string | undefined, endpoint: Endpoint): DeleteOptions
 }
 
 export function expectedOf(endpoint: Endpoint): Expected {

@@ -5,7 +5,7 @@ import { yielder } from '../../base/yielder.ts'
 import type { StorageList, StorageListOptions, StoredObject } from '../../storage/interface.ts'
 import type { Endpoint } from '../endpoints/endpoint.ts'
 import { JSON_TYPE, type Negotiated } from '../negotiation/accept.ts'
-import { goType } from '../negotiation/respond.ts'
+import { goType, withoutType } from '../negotiation/respond.ts'
 import type { ResourceStore } from '../registry/resource-store.ts'
 import type { ApiResponse } from '../request/api-request.ts'
 import { decodeContinue, encodeContinue } from '../request/continue-token.ts'
@@ -134,12 +134,6 @@ async function spoken(endpoint: Endpoint, items: readonly StoredObject[]): Promi
     if (pause) await pause
   }
   return out
-}
-
-/** Items of typed lists say nothing of their kind. */
-function withoutType(object: KubeObject): KubeObject {
-  const { kind: _kind, apiVersion: _apiVersion, ...rest } = object
-  return rest as KubeObject
 }
 
 const COMMA = 44

@@ -5,9 +5,10 @@ import { quote } from '../../apimachinery/quote.ts'
 import type { AdmissionChain } from '../admission/chain.ts'
 import type { AdmissionOperation } from '../admission/admission.ts'
 import type { Authorizer } from '../authorization/authorizer.ts'
+import { forbiddenError } from '../authorization/refusal.ts'
 import type { Codec } from '../codec/codec.ts'
 import type { Endpoint } from '../endpoints/endpoint.ts'
-import { attributesOf, authorize, forbidden } from '../filters/with-authorization.ts'
+import { attributesOf } from '../filters/with-authorization.ts'
 import type { ManagedFields } from '../managed-fields/managed-fields.ts'
 import type { Responder } from '../negotiation/respond.ts'
 import type { WriteScope } from '../registry/resource-store.ts'
@@ -22,7 +23,7 @@ export interface HandlerEnvironment extends WriteEnvironment {
   readonly responder: Responder
   readonly codec: Codec
   readonly admission: AdmissionChain
-  readonly authorizers: readonly Authorizer[]
+  readonly authorizer: Authorizer
   readonly managedFields: ManagedFields
 }
 
@@ -149,6 +150,6 @@ export class AdmissionGate {
 /** Update may create here: that wants the right to create. */
 export async function authorizeCreate(environment: HandlerEnvironment, context: RequestContext): Promise<void> {
   const attributes = { ...attributesOf(context), verb: 'create' }
-  const decision = await authorize(environment.authorizers, attributes)
-  if (decision.decision !== 'allow') throw forbidden(attributes, decision.reason)
+  const decision = await environment.authorizer.authorize(attributes)
+  if (decision.decision !== 'allow') throw forbiddenError(attributes, decision.reason)
 }

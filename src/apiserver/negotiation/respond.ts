@@ -63,6 +63,32 @@ export class Responder {
     }
   }
 
+  /** A list that was made by hand, of the spoken version. */
+  async collection(
+    context: RequestContext,
+    endpoint: Endpoint,
+    form: Negotiated,
+    list: { kind: string; apiVersion: string; metadata: { resourceVersion?: string }; items: KubeObject[] },
+  ): Promise<ApiResponse> {
+    switch (form.as) {
+      case 'Table':
+        return this.value(context, form, 200, await this.tableMaker(context, endpoint, form).table(list.items, list.metadata))
+      case 'PartialObjectMetadata':
+        throw newNotAcceptable(`you requested PartialObjectMetadata, but the requested object is a list (*${goType(endpoint)}List)`)
+      case 'PartialObjectMetadataList': {
+        const version = form.asVersion as string
+        return this.value(context, form, 200, {
+          kind: 'PartialObjectMetadataList',
+          apiVersion: `meta.k8s.io/${version}`,
+          metadata: list.metadata,
+          items: list.items.map((i) => partialMetadata(i, version)),
+        })
+      }
+      case undefined:
+        return this.value(context, form, 200, endpoint.custom || context.request.inProcess ? list : { ...list, items: list.items.map(withoutType) })
+    }
+  }
+
   tableMaker(context: RequestContext, endpoint: Endpoint, form: Negotiated): TableMaker {
     return new TableMaker(endpoint, includeObjectOf(context), form.asVersion as string, this.clock.now())
   }
@@ -74,4 +100,10 @@ export function goType(endpoint: Endpoint): string {
   const group = endpoint.info.group
   const name = group === '' ? 'core' : (group.split('.')[0] as string)
   return `${name === 'rbac' ? 'rbac' : name}.${endpoint.info.kind}`
+}
+
+/** Items of typed lists say nothing of their kind. */
+export function withoutType(object: KubeObject): KubeObject {
+  const { kind: _kind, apiVersion: _apiVersion, ...rest } = object
+  return rest as KubeObject
 }
