@@ -89,8 +89,6 @@ export interface StorageWatchOptions {
    */
   sendInitialEvents?: boolean
   bookmarks?: boolean
-  /** When the reader will end the watch, in the clock's monotonic ms: with `bookmarks`, a last bookmark comes about 2 s before it. */
-  deadline?: number
   filter?(object: StoredObject): boolean
   /** Only objects whose index of this name has this value: narrows what `filter` is asked about; `filter` must say the same. */
   index?: { name: string; value: string }

@@ -21,6 +21,19 @@ export interface Codec {
   decode(bytes: Uint8Array, contentType: string | undefined, expected: Expected, validation: FieldValidation, warn: (text: string) => void): KubeObject
   /** Brings a value handed over by an in-process caller, or made by a patch, into decoded form. @throws StatusError */
   fromValue(value: unknown, expected: Expected, validation: FieldValidation, warn: (text: string) => void): KubeObject
+  /**
+   * A patched value back into an object. @throws StatusError 422 where the value does not decode
+   * @param how a JSON-shaped patch, or the strategic patch it came from, for the message
+   */
+  fromPatched(
+    value: unknown,
+    how: { kind: 'json' } | { kind: 'strategic'; patch: unknown },
+    expected: Expected,
+    validation: FieldValidation,
+    warn: (text: string) => void,
+  ): KubeObject
+  /** The body of a PATCH as a value. @throws StatusError 400 */
+  patch(bytes: Uint8Array, type: string, validation: FieldValidation, warn: (text: string) => void): unknown
   /** The body of a DELETE. @throws StatusError 400 */
   deleteOptions(bytes: Uint8Array, contentType: string | undefined, endpoint: Endpoint): DeleteOptions
 }

@@ -36,6 +36,12 @@ export class EndpointTable {
     return this.groups.has(group)
   }
 
+  /** All that is served in the group are custom resources. */
+  isCustomGroup(group: string): boolean {
+    for (const [, resources] of this.byPath) for (const e of resources.values()) if (e.info.group === group) return e.custom
+    return false
+  }
+
   hasVersion(group: string, version: string): boolean {
     return this.byPath.has(`${group}/${version}`)
   }

@@ -40,11 +40,12 @@ export async function prepareNew(
   manager: string,
   dryRun: boolean,
   options: Record<string, unknown>,
+  applied = false,
 ): Promise<{ object: KubeObject; gate: AdmissionGate }> {
   const { endpoint } = target
   let object = toDefaultedStorage(endpoint, decoded)
   warnDuplicateOwners(target, object, false)
-  object = environment.managedFields.update(endpoint, undefined, object, manager, '')
+  if (!applied) object = environment.managedFields.update(endpoint, undefined, object, manager, '')
   const gate = new AdmissionGate(environment, target, options, dryRun)
   object = (await gate.admit('CREATE', object)) as KubeObject
   warnDuplicateOwners(target, object, true)

@@ -2,6 +2,7 @@ import { newBadRequest, newNotFound } from '../../apimachinery/errors.ts'
 import type { GroupVersionKind, KubeObject } from '../../apimachinery/object.ts'
 import { isPathSegmentName } from '../../apimachinery/validation/names.ts'
 import { quote } from '../../apimachinery/quote.ts'
+import type { StructSchema } from '../../apimachinery/schema/schema.ts'
 import type { AdmissionChain } from '../admission/chain.ts'
 import type { AdmissionOperation } from '../admission/admission.ts'
 import type { Authorizer } from '../authorization/authorizer.ts'
@@ -25,6 +26,9 @@ export interface HandlerEnvironment extends WriteEnvironment {
   readonly admission: AdmissionChain
   readonly authorizer: Authorizer
   readonly managedFields: ManagedFields
+  /** Shape of autoscaling/v1 Scale. */
+  scaleSchema(): StructSchema
+  schemaOf(gvk: GroupVersionKind): StructSchema
 }
 
 /** One resource request on its way through a handler. */

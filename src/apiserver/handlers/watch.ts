@@ -38,7 +38,7 @@ export async function handleWatch(
   if (request.allowWatchBookmarks) options.bookmarks = true
   const seconds = request.timeoutSeconds && request.timeoutSeconds > 0 ? request.timeoutSeconds : MIN_TIMEOUT_SECONDS + environment.random.int(MIN_TIMEOUT_SECONDS)
   const deadlineAt = environment.clock.monotonic() + seconds * 1000
-  options.deadline = deadlineAt
+  options.timeoutMs = seconds * 1000
   const encoder = eventEncoder(environment, target, form)
   const watch = new WatchRun(environment, endpoint, options, encoder, deadlineAt, context.request.inProcess)
   return {

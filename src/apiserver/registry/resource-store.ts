@@ -44,6 +44,8 @@ export interface UpdateHooks {
   subresource?: SubresourceStrategy
   /** Make it when missing, whatever the strategy says (server-side apply). */
   forceCreate?: boolean
+  /** Never make it, whatever the strategy says (patches). */
+  noCreate?: boolean
   /** The state to work on is allowed to be created by this caller; throws otherwise. */
   authorizeCreate?(): Promise<void> | void
 }
@@ -256,7 +258,7 @@ export class ResourceStore {
   }
 
   private async createOnUpdate(scope: WriteScope, name: string, hooks: UpdateHooks): Promise<never> {
-    if (hooks.subresource || !(this.strategy.allowCreateOnUpdate || hooks.forceCreate)) throw newNotFound(this.gr, name)
+    if (hooks.subresource || hooks.noCreate || !(this.strategy.allowCreateOnUpdate || hooks.forceCreate)) throw newNotFound(this.gr, name)
     await hooks.authorizeCreate?.()
     const object = await hooks.transform(undefined)
     if (hooks.forceCreate) delete object.metadata.resourceVersion

@@ -1,0 +1,276 @@
+import { newBadRequest, newInvalid, newUnsupportedMediaType, StatusError } from '../../apimachinery/errors.ts'
+import { FieldPath, invalid } from '../../apimachinery/field.ts'
+import { bodySummary, canonicalize, DecodeError, encodeJSON, JSONBody, JSONSyntaxError, type TypeMeta, typeMetaOf } from '../../apimachinery/json/index.ts'
+import type { DeleteOptions } from '../../apimachinery/meta/v1/types.generated.ts'
+import { apiVersionOf, type KubeObject, parseApiVersion } from '../../apimachinery/object.ts'
+import { goFormat } from '../../apimachinery/patch/index.ts'
+import { quote } from '../../apimachinery/quote.ts'
+import type { StructSchema } from '../../apimachinery/schema/schema.ts'
+import type { Scheme } from '../../api/scheme.ts'
+import type { Endpoint } from '../endpoints/endpoint.ts'
+import { ALL_TYPES, JSON_TYPE, PROTOBUF_TYPE, YAML_TYPE } from '../negotiation/accept.ts'
+import type { FieldValidation } from '../request/write-options.ts'
+import type { Codec, Expected } from './codec.ts'
+import { bodyTypeOf } from './content-type.ts'
+import { decodeProtobufBody, parseYAMLBody } from './other-formats.ts'
+
+const SCHEME_NAME = 'pkg/api/legacyscheme/scheme.go:30'
+
+type Warn = (text: string) => void
+
+/** A parsed body, whatever its format. */
+interface Parsed {
+  value: unknown
+  meta: TypeMeta
+  decode(schema: StructSchema, strict: boolean): { object: Record<string, unknown>; strictErrors: string[] }
+  /** Strict errors of the format itself, such as repeated keys of YAML. */
+  formatErrors: readonly string[]
+}
+
+/** Decodes by the kinds' schemas. */
+export class SchemaCodec implements Codec {
+  private readonly scheme: Scheme
+
+  constructor(scheme: Scheme) {
+    this.scheme = scheme
+  }
+
+  decode(bytes: Uint8Array, contentType: string | undefined, expected: Expected, validation: FieldValidation, warn: Warn): KubeObject {
+    const type = bodyTypeOf(contentType)
+    const parsed = this.parse(bytes, type, expected)
+    const meta = { ...parsed.meta }
+    if (!expected.custom) {
+      if (meta.kind === '') meta.kind = expected.gvk.kind
+      if (meta.apiVersion === '') meta.apiVersion = apiVersionOf(expected.gvk)
+    } else this.requireTypeMeta(parsed, bytes, expected)
+    const schema = this.schemaFor(meta, expected)
+    const object = this.convert(parsed, schema, meta, expected, validation, warn)
+    this.requireKind(meta, expected)
+    return finish(object, meta)
+  }
+
+  fromValue(value: unknown, expected: Expected, validation: FieldValidation, warn: Warn): KubeObject {
+    let meta: TypeMeta
+    try {
+      meta = typeMetaOf(value)
+    } catch (error) {
+      throw newBadRequest((error as Error).message)
+    }
+    if (meta.kind === '') meta = { ...meta, kind: expected.gvk.kind }
+    if (meta.apiVersion === '') meta = { ...meta, apiVersion: apiVersionOf(expected.gvk) }
+    const parsed: Parsed = {
+      value,
+      meta,
+      formatErrors: [],
+      decode: (schema, strict) => canonicalize(value, schema, { strict }),
+    }
+    const object = this.convert(parsed, this.schemaFor(meta, expected), meta, expected, validation, warn)
+    this.requireKind(meta, expected)
+    return finish(object, meta)
+  }
+
+  fromPatched(
+    value: unknown,
+    how: { kind: 'json' } | { kind: 'strategic'; patch: unknown },
+    expected: Expected,
+    validation: FieldValidation,
+    warn: Warn,
+  ): KubeObject {
+    const refuse = (detail: string): StatusError =>
+      newInvalid({ group: '', kind: '' }, '', [
+        invalid(FieldPath.root('patch'), how.kind === 'json' ? encodeJSON(value) : goFormat(how.patch), detail),
+      ])
+    let meta: TypeMeta
+    try {
+      meta = typeMetaOf(value)
+    } catch (error) {
+      throw refuse((error as Error).message)
+    }
+    if (meta.kind === '') throw refuse(`Object 'Kind' is missing in '${encodeJSON(value)}'`)
+    if (meta.kind !== expected.gvk.kind || meta.apiVersion !== apiVersionOf(expected.gvk)) {
+      const schema = this.scheme.schemaOf(meta.apiVersion, meta.kind)
+      if (!schema) throw refuse(notRegistered(meta))
+      throw refuse(`unable to decode ${meta.apiVersion}, Kind=${meta.kind} into ${goVersionedName(expected)}`)
+    }
+    try {
+      const decoded = canonicalize(value, expected.schema(), { strict: validation !== 'Ignore' })
+      if (validation === 'Strict' && decoded.strictErrors.length > 0) throw refuse(`strict decoding error: ${listErrors(decoded.strictErrors)}`)
+      if (validation === 'Warn') for (const text of decoded.strictErrors) warn(text)
+      return finish(decoded.object, meta)
+    } catch (error) {
+      if (error instanceof DecodeError) throw refuse(error.message)
+      throw error
+    }
+  }
+
+  patch(bytes: Uint8Array, type: string, validation: FieldValidation, warn: Warn): unknown {
+    if (type === 'application/apply-patch+yaml') {
+      const parsed = parseYAMLBody(bytes, (message) => newBadRequest(`error decoding YAML: ${message}`))
+      if (parsed.formatErrors.length > 0) {
+        if (validation === 'Strict') throw newBadRequest(`error strict decoding YAML: ${parsed.strictText}`)
+        if (validation === 'Warn') for (const text of parsed.formatErrors) warn(text)
+      }
+      return parsed.value
+    }
+    try {
+      return JSONBody.parse(bytes).value
+    } catch (error) {
+      if (!(error instanceof JSONSyntaxError)) throw error
+      if (type === 'application/strategic-merge-patch+json') throw newBadRequest('invalid JSON document')
+      throw newBadRequest(`error decoding patch: ${error.message}`)
+    }
+  }
+
+  deleteOptions(bytes: Uint8Array, contentType: string | undefined, endpoint: Endpoint): DeleteOptions {
+    const gvk = { group: 'meta.k8s.io', version: 'v1', kind: 'DeleteOptions' }
+    const schema = this.scheme.schema({ group: '', version: 'v1', kind: 'DeleteOptions' }) as StructSchema
+    const expected: Expected = { gvk, schema: () => schema, custom: false }
+    const parsed = this.parse(bytes, bodyTypeOf(contentType), expected)
+    const { kind, apiVersion } = parsed.meta
+    const own = apiVersionOf(endpoint.info)
+    if (kind !== '' && kind !== 'DeleteOptions') {
+      const other = this.scheme.schemaOf(apiVersion, kind)
+      if (!other) throw newBadRequest(`${kind} in version ${quote(versionOf(apiVersion))} cannot be handled as a DeleteOptions: ${notRegistered(parsed.meta)}`)
+      throw newBadRequest('decoded object cannot be converted to DeleteOptions')
+    }
+    if (apiVersion !== '' && apiVersion !== 'v1' && apiVersion !== 'meta.k8s.io/v1' && apiVersion !== own && !this.scheme.schemaOf(apiVersion, 'DeleteOptions')) {
+      throw newBadRequest(`DeleteOptions in version ${quote(versionOf(apiVersion))} cannot be handled as a DeleteOptions: ${notRegistered({ apiVersion, kind: 'DeleteOptions' })}`)
+    }
+    const object = this.convert(parsed, schema, { apiVersion, kind: 'DeleteOptions' }, expected, 'Ignore', () => {})
+    return object as unknown as DeleteOptions
+  }
+
+  private parse(bytes: Uint8Array, type: string | undefined, expected: Expected): Parsed {
+    const unrecognized = (message: string) =>
+      newBadRequest(`the object provided is unrecognized (must be of type ${expected.gvk.kind}): ${message} (${bodySummary(bytes)})`)
+    if (type === PROTOBUF_TYPE) {
+      if (expected.custom) throw newUnsupportedMediaType(`the body of the request was in an unknown format - accepted media types include: ${ALL_TYPES.join(', ')}`)
+      const decoded = decodeProtobufBody(bytes, this.scheme, expected, unrecognized)
+      return { value: decoded.object, meta: decoded.meta, formatErrors: [], decode: () => ({ object: decoded.object, strictErrors: [] }) }
+    }
+    if (type === YAML_TYPE) {
+      const yaml = parseYAMLBody(bytes, unrecognized)
+      const { value } = yaml
+      return {
+        value,
+        meta: this.metaOf(() => typeMetaOf(value), unrecognized),
+        formatErrors: yaml.formatErrors,
+        decode: (schema, strict) => canonicalize(value, schema, { strict }),
+      }
+    }
+    if (type !== JSON_TYPE) throw newUnsupportedMediaType(`the body of the request was in an unknown format - accepted media types include: ${ALL_TYPES.join(', ')}`)
+    let body: JSONBody
+    try {
+      body = JSONBody.parse(bytes)
+    } catch (error) {
+      if (!(error instanceof JSONSyntaxError)) throw error
+      throw unrecognized(`couldn't get version/kind; json parse error: ${error.message}`)
+    }
+    return {
+      value: body.value,
+      meta: this.metaOf(() => body.typeMeta(), unrecognized),
+      formatErrors: [],
+      decode: (schema, strict) => body.decode(schema, { strict }),
+    }
+  }
+
+  private metaOf(read: () => TypeMeta, unrecognized: (message: string) => StatusError): TypeMeta {
+    try {
+      return read()
+    } catch (error) {
+      if (error instanceof DecodeError) throw unrecognized(`couldn't get version/kind; json parse error: ${error.message}`)
+      throw error
+    }
+  }
+
+  /** The schema of what the body says it is. */
+  private schemaFor(meta: TypeMeta, expected: Expected): StructSchema {
+    if (meta.kind === expected.gvk.kind && meta.apiVersion === apiVersionOf(expected.gvk)) return expected.schema()
+    if (expected.custom) return expected.schema()
+    const schema = this.scheme.schemaOf(meta.apiVersion, meta.kind)
+    if (schema) return schema
+    throw this.unfit(meta, expected, notRegistered(meta))
+  }
+
+  private convert(parsed: Parsed, schema: StructSchema, meta: TypeMeta, expected: Expected, validation: FieldValidation, warn: Warn): Record<string, unknown> {
+    let decoded: { object: Record<string, unknown>; strictErrors: string[] }
+    try {
+      decoded = parsed.decode(schema, validation !== 'Ignore')
+    } catch (error) {
+      if (error instanceof DecodeError) throw this.unfit(meta, expected, error.message)
+      throw error
+    }
+    if (validation !== 'Ignore') {
+      const errors = [...parsed.formatErrors, ...decoded.strictErrors]
+      if (errors.length > 0) {
+        if (validation === 'Strict') throw this.unfit(meta, expected, `strict decoding error: ${listErrors(errors)}`)
+        for (const text of errors.slice(0, 100)) warn(text)
+      }
+    }
+    return decoded.object
+  }
+
+  private unfit(meta: TypeMeta, expected: Expected, message: string): StatusError {
+    return newBadRequest(`${meta.kind} in version ${quote(versionOf(meta.apiVersion))} cannot be handled as a ${expected.gvk.kind}: ${message}`)
+  }
+
+  private requireKind(meta: TypeMeta, expected: Expected): void {
+    const want = apiVersionOf(expected.gvk)
+    if (meta.kind === expected.gvk.kind && meta.apiVersion === want) return
+    if (expected.custom) {
+      if (meta.apiVersion !== want) throw wrongVersion(meta.apiVersion, want)
+      return
+    }
+    if (meta.kind !== expected.gvk.kind) {
+      throw this.unfit(meta, expected, `converting (${goShortName(meta)}) to (${goInternalName(expected)}): unknown conversion`)
+    }
+    throw wrongVersion(meta.apiVersion, want)
+  }
+
+  private requireTypeMeta(parsed: Parsed, bytes: Uint8Array, expected: Expected): void {
+    const missing = parsed.meta.kind === '' ? 'Kind' : undefined
+    if (missing) {
+      throw newBadRequest(
+        `the object provided is unrecognized (must be of type ${expected.gvk.kind}): Object '${missing}' is missing in '${encodeJSON(parsed.value)}' (${bodySummary(bytes)})`,
+      )
+    }
+    if (parsed.meta.apiVersion === '') throw wrongVersion('', apiVersionOf(expected.gvk))
+  }
+}
+
+function wrongVersion(has: string, want: string): StatusError {
+  return newBadRequest(`the API version in the data (${has}) does not match the expected API version (${want})`)
+}
+
+function notRegistered(meta: TypeMeta): string {
+  return `no kind ${quote(meta.kind)} is registered for version ${quote(meta.apiVersion)} in scheme ${quote(SCHEME_NAME)}`
+}
+
+function versionOf(apiVersion: string): string {
+  return parseApiVersion(apiVersion)?.version ?? apiVersion
+}
+
+/** `v1.Service`. */
+function goShortName(meta: TypeMeta): string {
+  return `${versionOf(meta.apiVersion)}.${meta.kind}`
+}
+
+function goVersionedName(expected: Expected): string {
+  return `${expected.gvk.version}.${expected.gvk.kind}`
+}
+
+/** `core.Pod`. */
+function goInternalName(expected: Expected): string {
+  const group = expected.gvk.group
+  return `${group === '' ? 'core' : (group.split('.')[0] as string)}.${expected.gvk.kind}`
+}
+
+function listErrors(errors: readonly string[]): string {
+  return [...new Set(errors)].slice(0, 100).join(', ')
+}
+
+/** kind and apiVersion first, as everything that is sent and stored has them. */
+function finish(object: Record<string, unknown>, meta: TypeMeta): KubeObject {
+  const { kind: _kind, apiVersion: _apiVersion, ...rest } = object
+  return { kind: meta.kind, apiVersion: meta.apiVersion, ...rest } as unknown as KubeObject
+}

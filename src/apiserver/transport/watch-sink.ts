@@ -1,0 +1,28 @@
+import type { Writable } from 'node:stream'
+import type { WatchSink } from '../request/api-request.ts'
+
+/** A reader this far behind is cut off: it starts again with a fresh watch. */
+const MAX_PENDING_BYTES = 32 * 1024 * 1024
+
+/** Sends the frames of a watch over a connection. Frames of one turn go out together. */
+export class StreamSink implements WatchSink {
+  private readonly out: Writable
+  private ended = false
+
+  constructor(out: Writable) {
+    this.out = out
+  }
+
+  write(frames: Uint8Array): boolean {
+    if (this.ended || this.out.destroyed) return false
+    if (frames.length === 0) return true
+    this.out.write(frames)
+    return this.out.writableLength < MAX_PENDING_BYTES
+  }
+
+  end(): void {
+    if (this.ended) return
+    this.ended = true
+    if (!this.out.destroyed) this.out.end()
+  }
+}
