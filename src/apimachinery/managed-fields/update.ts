@@ -128,7 +128,7 @@ export function trackUpdate(options: UpdateOptions, owners: readonly Owner[]): {
   return { changed: true, owners: capUpdaters(left) }
 }
 
-function excluded(comparison: Comparison | undefined, filter: FieldFilter | undefined): Comparison | undefined {
+export function excluded(comparison: Comparison | undefined, filter: FieldFilter | undefined): Comparison | undefined {
   if (!comparison || !filter) return comparison
   const out: Comparison = {}
   for (const part of ['added', 'removed', 'modified'] as const) {
