@@ -106,14 +106,14 @@ const spec = fc.record(
   {
     replicas: fc.integer({ min: 0, max: 3 }),
     items: fc.uniqueArray(item, { selector: (i) => i.name, maxLength: 4 }),
-    tags: fc.uniqueArray(fc.constantFrom('p', 'q', 'r'), { maxLength: 3 }),
-    args: fc.array(fc.constantFrom('x', 'y'), { maxLength: 2 }),
-    selector: fc.dictionary(fc.constantFrom('k', 'l'), fc.constantFrom('1', '2')),
+    tags: fc.uniqueArray(fc.constantFrom('p', 'q', 'r'), { minLength: 1, maxLength: 3 }),
+    args: fc.array(fc.constantFrom('x', 'y'), { minLength: 1, maxLength: 2 }),
+    selector: fc.dictionary(fc.constantFrom('k', 'l'), fc.constantFrom('1', '2'), { minKeys: 1 }),
   },
   { requiredKeys: [] },
 )
 const thing = fc
-  .record({ labels: fc.dictionary(fc.constantFrom('m', 'n', '__proto__'), fc.constantFrom('1', '2')), spec })
+  .record({ labels: fc.dictionary(fc.constantFrom('m', 'n', '__proto__'), fc.constantFrom('1', '2'), { minKeys: 1 }), spec })
   .map(({ labels, spec }) => ({ apiVersion: 'example.com/v1', kind: 'Thing', metadata: { name: 't', labels }, spec, status: {} }) as unknown as KubeObject)
 /** What decoding and storing do: empty optional fields go, `items` is null when empty. */
 const store = (object: KubeObject, managedFields: readonly unknown[]): KubeObject => {
