@@ -14,6 +14,7 @@ export {
 export { InformerFactory } from './cache/informer-factory.ts'
 export { CONTROLLER_INDEX, type IndexFunction, type Lister, NAMESPACE_INDEX, NODE_NAME_INDEX } from './cache/store.ts'
 export * from './client.ts'
+export { type DiscoveredResource, type Discovery, discover } from './discovery/discovery.ts'
 export {
   type ClientConfig,
   inClusterConfig,

@@ -94,14 +94,12 @@ export class Controller {
         log.error('Dropping key out of the queue', { controller: name, key, err })
         queue.forget(key)
       } else {
-        log
-          .v(2)
-          .info('Reconcile failed', {
-            controller: name,
-            key,
-            err,
-            ...(error instanceof TypeError || error instanceof RangeError ? { stack: error.stack } : {}),
-          })
+        log.v(2).info('Reconcile failed', {
+          controller: name,
+          key,
+          err,
+          ...(error instanceof TypeError || error instanceof RangeError ? { stack: error.stack } : {}),
+        })
         queue.addRateLimited(key)
       }
     }

@@ -255,7 +255,7 @@ export class FakeApi implements Transport {
     else next = { ...sent, ...(hasStatus ? { status: before['status'] } : {}) }
     const m = before.metadata
     next.metadata = {
-      ...(subresource === '' ? sent.metadata : m),
+      ...(subresource === 'finalize' ? m : subresource === 'status' ? { ...m, annotations: sent.metadata.annotations } : sent.metadata),
       name: m.name,
       namespace: m.namespace,
       uid: m.uid,

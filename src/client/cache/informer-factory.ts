@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import type { KubeObject, ResourceHandle } from '../../apimachinery/object.ts'
 import { type Informer, type InformerContext, type InformerOptions, SharedInformer } from './informer.ts'
 
@@ -23,10 +24,17 @@ export class InformerFactory {
     return entry.informer as unknown as Informer<T>
   }
 
+  /** Whether somebody has asked for this informer already. */
+  has(handle: ResourceHandle, options: InformerOptions = {}): boolean {
+    return this.informers.has(informerKey(handle, options))
+  }
+
   /** Starts what was asked for so far, and from now on what is asked for later; all of it ends with the signal. */
   start(signal: AbortSignal): void {
     if (this.signal) return
     this.signal = signal
+    // Each watch and each queue listens to it; that many listeners are no leak.
+    setMaxListeners(0, signal)
     for (const entry of this.informers.values()) this.launch(entry)
   }
 
@@ -54,6 +62,7 @@ export class InformerFactory {
     const { signal } = this
     if (!signal || entry.run) return
     const stop = new AbortController()
+    setMaxListeners(0, stop.signal)
     entry.stop = stop
     const onAbort = () => stop.abort(signal.reason)
     if (signal.aborted) onAbort()

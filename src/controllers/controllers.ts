@@ -1,0 +1,52 @@
+import type { ControllerContext } from '../controller-runtime/index.ts'
+import { DeploymentController } from './deployment/controller.ts'
+import { GarbageCollector } from './garbagecollector/controller.ts'
+import { NamespaceController } from './namespace/controller.ts'
+import type { ControllerManagerOptions } from './options.ts'
+import { ReplicaSetController } from './replicaset/controller.ts'
+import { RootCaPublisher } from './rootca/publisher.ts'
+import { ServiceAccountController } from './serviceaccount/controller.ts'
+
+/** One controller as the manager knows it. */
+export interface ControllerDescriptor {
+  /** The name for `--controllers`. */
+  readonly name: string
+  /** Older names that are taken too. */
+  readonly aliases: readonly string[]
+  /** Service account in kube-system. */
+  readonly account: string
+  /** @default true */
+  readonly onByDefault?: boolean
+  /** Resolves after the context's signal has aborted; undefined when the options do not let it run. */
+  start(context: ControllerContext, options: ControllerManagerOptions): Promise<void> | undefined
+}
+
+/** All controllers, in the order in which they start. The garbage collector is last: it shares what the others watch. */
+export const controllers: readonly ControllerDescriptor[] = [
+  { name: 'replicaset-controller', aliases: ['replicaset'], account: 'replicaset-controller', start: (c) => new ReplicaSetController(c).run() },
+  { name: 'deployment-controller', aliases: ['deployment'], account: 'deployment-controller', start: (c) => new DeploymentController(c).run() },
+  { name: 'namespace-controller', aliases: ['namespace'], account: 'namespace-controller', start: (c) => new NamespaceController(c).run() },
+  {
+    name: 'serviceaccount-controller',
+    aliases: ['serviceaccount'],
+    account: 'service-account-controller',
+    start: (c) => new ServiceAccountController(c).run(),
+  },
+  {
+    name: 'root-ca-certificate-publisher-controller',
+    aliases: ['root-ca-cert-publisher'],
+    account: 'root-ca-cert-publisher',
+    start: (c, o) => (o.rootCA ? new RootCaPublisher(c, o.rootCA).run() : undefined),
+  },
+  { name: 'garbage-collector-controller', aliases: ['garbagecollector'], account: 'generic-garbage-collector', start: (c) => new GarbageCollector(c).run() },
+]
+
+/** Whether a `--controllers` list lets this one run: its own mention wins, then `*`. */
+export function isControllerEnabled(controller: Pick<ControllerDescriptor, 'name' | 'aliases' | 'onByDefault'>, list: readonly string[]): boolean {
+  const names = [controller.name, ...controller.aliases]
+  for (const entry of list) {
+    if (names.includes(entry)) return true
+    if (entry.startsWith('-') && names.includes(entry.slice(1))) return false
+  }
+  return list.includes('*') && controller.onByDefault !== false
+}

@@ -1,0 +1,84 @@
+import { setMaxListeners } from 'node:events'
+import { resources } from '../api/handles.generated.ts'
+import { EventBroadcaster, InformerFactory, LeaderElector, referenceTo } from '../client/index.ts'
+import { createFeatureGates } from '../component-base/featuregate/feature-gates.ts'
+import type { ControllerContext } from '../controller-runtime/index.ts'
+import { controllers, isControllerEnabled } from './controllers.ts'
+import type { ControllerManagerContext } from './options.ts'
+
+const NAME = 'kube-controller-manager'
+
+/**
+ * The controller manager: waits for its lease, runs the controllers, and gives the lease up at the end. Resolves after the
+ * signal's abort with nothing left running; rejects when the lease is lost, as the process of the original exits then.
+ */
+export async function runControllerManager(context: ControllerManagerContext): Promise<void> {
+  const { client, clock, random, log, signal, options = {} } = context
+  setMaxListeners(0, signal)
+  if (options.leaderElect === false) {
+    await runControllers(context, signal)
+    return
+  }
+  const events = new EventBroadcaster({ client, clock, random, log, signal })
+  const recorder = events.recorder(NAME)
+  const elector = new LeaderElector({
+    client,
+    clock,
+    random,
+    log,
+    namespace: 'kube-system',
+    name: NAME,
+    identity: `${options.hostname ?? 'localhost'}_${random.uuid()}`,
+    ...(options.leaderElectLeaseDurationMs ? { leaseDurationMs: options.leaderElectLeaseDurationMs } : {}),
+    ...(options.leaderElectRenewDeadlineMs ? { renewDeadlineMs: options.leaderElectRenewDeadlineMs } : {}),
+    ...(options.leaderElectRetryPeriodMs ? { retryPeriodMs: options.leaderElectRetryPeriodMs } : {}),
+    onEvent: (message, lease) => recorder.event(referenceTo(resources.coordinationv1.leases, lease), 'Normal', 'LeaderElection', message),
+  })
+  const outcome = await elector.run(signal, (leading) => runControllers(context, leading))
+  await events.stopped().catch(() => {})
+  if (outcome === 'lost') throw new Error('leaderelection lost')
+}
+
+/** Runs the enabled controllers until the signal aborts. */
+async function runControllers(context: ControllerManagerContext, signal: AbortSignal): Promise<void> {
+  const { client, clock, random, log, options = {} } = context
+  setMaxListeners(0, signal)
+  const informers = new InformerFactory({ client, clock, random, log })
+  const events = new EventBroadcaster({ client, clock, random, log, signal })
+  const gates = context.gates ?? createFeatureGates()
+  const list = options.controllers ?? ['*']
+  const running: Promise<void>[] = []
+  for (const controller of controllers) {
+    if (!isControllerEnabled(controller, list)) {
+      log.v(1).info('Controller is disabled', { controller: controller.name })
+      continue
+    }
+    const own: ControllerContext = {
+      client: options.clientFor?.(controller.account) ?? client,
+      clock,
+      random,
+      log: log.with({ logger: controller.name }),
+      signal,
+      informers,
+      events,
+      gates,
+    }
+    const run = controller.start(own, options)
+    if (!run) {
+      log.v(1).info('Skipping controller', { controller: controller.name })
+      continue
+    }
+    running.push(run.catch((error) => log.error('Controller failed', { controller: controller.name, err: String((error as Error)?.stack ?? error) })))
+  }
+  informers.start(signal)
+  log.v(1).info('Started controllers', { count: running.length })
+  await Promise.all(running)
+  await aborted(signal)
+  await informers.stopped()
+  await events.stopped()
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve()
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+}
