@@ -140,7 +140,7 @@ export function newInvalid(gk: { group: string; kind: string }, name: string, er
     details: {
       ...(name === '' ? {} : { name }),
       ...(gk.group === '' ? {} : { group: gk.group }),
-      kind: gk.kind,
+      ...(gk.kind === '' ? {} : { kind: gk.kind }),
       ...(causes.length ? { causes } : {}),
     },
   })

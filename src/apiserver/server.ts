@@ -1,6 +1,7 @@
+import { scheme as builtinScheme, type ResourceInfo, type RuntimeConfig, type Scheme } from '../api/scheme.ts'
+import { parseFieldSelector } from '../apimachinery/fields.ts'
 import { groupResourceName } from '../apimachinery/object.ts'
 import type { StructSchema } from '../apimachinery/schema/schema.ts'
-import { type ResourceInfo, type RuntimeConfig, type Scheme, scheme as builtinScheme } from '../api/scheme.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
 import type { Transport } from '../client/transport.ts'
@@ -40,7 +41,6 @@ import { Query } from './request/query.ts'
 import { BadPathError, parseRequestInfo } from './request/request-info.ts'
 import { type Listener, type ListenOptions, listenHTTPS } from './transport/http-server.ts'
 import { InProcessTransport } from './transport/in-process.ts'
-import { parseFieldSelector } from '../apimachinery/fields.ts'
 
 export interface PostStartHook {
   readonly name: string
@@ -106,15 +106,16 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   const encoder = new Encoder(scheme)
   const responder = new Responder(negotiator, encoder, clock)
   const authorizer = unionAuthorizer(options.authorizers)
+  const codec = new SchemaCodec(scheme)
   const environment: HandlerEnvironment = {
     clock,
     random,
     isFeatureEnabled: options.isFeatureEnabled ?? (() => false),
     responder,
-    codec: new SchemaCodec(scheme),
+    codec,
     admission: new AdmissionChain(options.admission ?? []),
     authorizer,
-    managedFields: new TrackedFields(clock),
+    managedFields: new TrackedFields(clock, codec),
     scaleSchema: () => scheme.schema({ group: 'autoscaling', version: 'v1', kind: 'Scale' }) as StructSchema,
     schemaOf: (gvk) => {
       const schema = scheme.schema(gvk)

@@ -1,9 +1,8 @@
-import type { KubeObject } from '../../apimachinery/object.ts'
-import type { Endpoint } from '../endpoints/endpoint.ts'
 import type { DeleteOptions } from '../../apimachinery/meta/v1/types.generated.ts'
-import type { FieldValidation } from '../request/write-options.ts'
-import type { GroupVersionKind } from '../../apimachinery/object.ts'
+import type { GroupVersionKind, KubeObject } from '../../apimachinery/object.ts'
 import type { StructSchema } from '../../apimachinery/schema/schema.ts'
+import type { Endpoint } from '../endpoints/endpoint.ts'
+import type { FieldValidation } from '../request/write-options.ts'
 
 /** What a body is expected to hold. */
 export interface Expected {

@@ -1,7 +1,7 @@
+import type { Scheme } from '../../api/scheme.ts'
 import type { StatusError } from '../../apimachinery/errors.ts'
 import { newBadRequest } from '../../apimachinery/errors.ts'
 import { JSONBody, JSONSyntaxError, type TypeMeta } from '../../apimachinery/json/index.ts'
-import type { Scheme } from '../../api/scheme.ts'
 import type { Expected } from './codec.ts'
 
 /** A YAML body as a value, with what strict reading has against it. */
@@ -14,6 +14,11 @@ export function parseYAMLBody(bytes: Uint8Array, refuse: (message: string) => St
   }
 }
 
-export function decodeProtobufBody(_bytes: Uint8Array, _scheme: Scheme, expected: Expected, _refuse: (message: string) => StatusError): { object: Record<string, unknown>; meta: TypeMeta } {
+export function decodeProtobufBody(
+  _bytes: Uint8Array,
+  _scheme: Scheme,
+  expected: Expected,
+  _refuse: (message: string) => StatusError,
+): { object: Record<string, unknown>; meta: TypeMeta } {
   throw newBadRequest(`cannot read protobuf of ${expected.gvk.kind}`)
 }

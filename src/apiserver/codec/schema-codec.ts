@@ -1,12 +1,12 @@
-import { newBadRequest, newInvalid, newUnsupportedMediaType, StatusError } from '../../apimachinery/errors.ts'
+import type { Scheme } from '../../api/scheme.ts'
+import { newBadRequest, newInvalid, newUnsupportedMediaType, type StatusError } from '../../apimachinery/errors.ts'
 import { FieldPath, invalid } from '../../apimachinery/field.ts'
 import { bodySummary, canonicalize, DecodeError, encodeJSON, JSONBody, JSONSyntaxError, type TypeMeta, typeMetaOf } from '../../apimachinery/json/index.ts'
 import type { DeleteOptions } from '../../apimachinery/meta/v1/types.generated.ts'
 import { apiVersionOf, type KubeObject, parseApiVersion } from '../../apimachinery/object.ts'
-import { goFormat } from '../../apimachinery/patch/index.ts'
+import { goFormat, restoreError } from '../../apimachinery/patch/index.ts'
 import { quote } from '../../apimachinery/quote.ts'
 import type { StructSchema } from '../../apimachinery/schema/schema.ts'
-import type { Scheme } from '../../api/scheme.ts'
 import type { Endpoint } from '../endpoints/endpoint.ts'
 import { ALL_TYPES, JSON_TYPE, PROTOBUF_TYPE, YAML_TYPE } from '../negotiation/accept.ts'
 import type { FieldValidation } from '../request/write-options.ts'
@@ -46,7 +46,7 @@ export class SchemaCodec implements Codec {
     const schema = this.schemaFor(meta, expected)
     const object = this.convert(parsed, schema, meta, expected, validation, warn)
     this.requireKind(meta, expected)
-    return finish(object, meta)
+    return finish(object, meta, parsed.value)
   }
 
   fromValue(value: unknown, expected: Expected, validation: FieldValidation, warn: Warn): KubeObject {
@@ -66,7 +66,7 @@ export class SchemaCodec implements Codec {
     }
     const object = this.convert(parsed, this.schemaFor(meta, expected), meta, expected, validation, warn)
     this.requireKind(meta, expected)
-    return finish(object, meta)
+    return finish(object, meta, value)
   }
 
   fromPatched(
@@ -77,9 +77,7 @@ export class SchemaCodec implements Codec {
     warn: Warn,
   ): KubeObject {
     const refuse = (detail: string): StatusError =>
-      newInvalid({ group: '', kind: '' }, '', [
-        invalid(FieldPath.root('patch'), how.kind === 'json' ? encodeJSON(value) : goFormat(how.patch), detail),
-      ])
+      newInvalid({ group: '', kind: '' }, '', [invalid(FieldPath.root('patch'), how.kind === 'json' ? encodeJSON(value) : goFormat(how.patch), detail)])
     let meta: TypeMeta
     try {
       meta = typeMetaOf(value)
@@ -92,11 +90,15 @@ export class SchemaCodec implements Codec {
       if (!schema) throw refuse(notRegistered(meta))
       throw refuse(`unable to decode ${meta.apiVersion}, Kind=${meta.kind} into ${goVersionedName(expected)}`)
     }
+    if (how.kind === 'strategic') {
+      const misfit = restoreError(value, expected.schema())
+      if (misfit !== undefined) throw refuse(misfit)
+    }
     try {
       const decoded = canonicalize(value, expected.schema(), { strict: validation !== 'Ignore' })
       if (validation === 'Strict' && decoded.strictErrors.length > 0) throw refuse(`strict decoding error: ${listErrors(decoded.strictErrors)}`)
       if (validation === 'Warn') for (const text of decoded.strictErrors) warn(text)
-      return finish(decoded.object, meta)
+      return finish(decoded.object, meta, value)
     } catch (error) {
       if (error instanceof DecodeError) throw refuse(error.message)
       throw error
@@ -105,6 +107,7 @@ export class SchemaCodec implements Codec {
 
   patch(bytes: Uint8Array, type: string, validation: FieldValidation, warn: Warn): unknown {
     if (type === 'application/apply-patch+yaml') {
+      if (bytes.length === 0) return {}
       const parsed = parseYAMLBody(bytes, (message) => newBadRequest(`error decoding YAML: ${message}`))
       if (parsed.formatErrors.length > 0) {
         if (validation === 'Strict') throw newBadRequest(`error strict decoding YAML: ${parsed.strictText}`)
@@ -133,8 +136,16 @@ export class SchemaCodec implements Codec {
       if (!other) throw newBadRequest(`${kind} in version ${quote(versionOf(apiVersion))} cannot be handled as a DeleteOptions: ${notRegistered(parsed.meta)}`)
       throw newBadRequest('decoded object cannot be converted to DeleteOptions')
     }
-    if (apiVersion !== '' && apiVersion !== 'v1' && apiVersion !== 'meta.k8s.io/v1' && apiVersion !== own && !this.scheme.schemaOf(apiVersion, 'DeleteOptions')) {
-      throw newBadRequest(`DeleteOptions in version ${quote(versionOf(apiVersion))} cannot be handled as a DeleteOptions: ${notRegistered({ apiVersion, kind: 'DeleteOptions' })}`)
+    if (
+      apiVersion !== '' &&
+      apiVersion !== 'v1' &&
+      apiVersion !== 'meta.k8s.io/v1' &&
+      apiVersion !== own &&
+      !this.scheme.schemaOf(apiVersion, 'DeleteOptions')
+    ) {
+      throw newBadRequest(
+        `DeleteOptions in version ${quote(versionOf(apiVersion))} cannot be handled as a DeleteOptions: ${notRegistered({ apiVersion, kind: 'DeleteOptions' })}`,
+      )
     }
     const object = this.convert(parsed, schema, { apiVersion, kind: 'DeleteOptions' }, expected, 'Ignore', () => {})
     return object as unknown as DeleteOptions
@@ -144,7 +155,8 @@ export class SchemaCodec implements Codec {
     const unrecognized = (message: string) =>
       newBadRequest(`the object provided is unrecognized (must be of type ${expected.gvk.kind}): ${message} (${bodySummary(bytes)})`)
     if (type === PROTOBUF_TYPE) {
-      if (expected.custom) throw newUnsupportedMediaType(`the body of the request was in an unknown format - accepted media types include: ${ALL_TYPES.join(', ')}`)
+      if (expected.custom)
+        throw newUnsupportedMediaType(`the body of the request was in an unknown format - accepted media types include: ${ALL_TYPES.join(', ')}`)
       const decoded = decodeProtobufBody(bytes, this.scheme, expected, unrecognized)
       return { value: decoded.object, meta: decoded.meta, formatErrors: [], decode: () => ({ object: decoded.object, strictErrors: [] }) }
     }
@@ -158,7 +170,8 @@ export class SchemaCodec implements Codec {
         decode: (schema, strict) => canonicalize(value, schema, { strict }),
       }
     }
-    if (type !== JSON_TYPE) throw newUnsupportedMediaType(`the body of the request was in an unknown format - accepted media types include: ${ALL_TYPES.join(', ')}`)
+    if (type !== JSON_TYPE)
+      throw newUnsupportedMediaType(`the body of the request was in an unknown format - accepted media types include: ${ALL_TYPES.join(', ')}`)
     let body: JSONBody
     try {
       body = JSONBody.parse(bytes)
@@ -270,7 +283,13 @@ function listErrors(errors: readonly string[]): string {
 }
 
 /** kind and apiVersion first, as everything that is sent and stored has them. */
-function finish(object: Record<string, unknown>, meta: TypeMeta): KubeObject {
+function finish(object: Record<string, unknown>, meta: TypeMeta, source: unknown): KubeObject {
   const { kind: _kind, apiVersion: _apiVersion, ...rest } = object
-  return { kind: meta.kind, apiVersion: meta.apiVersion, ...rest } as unknown as KubeObject
+  const finished = { kind: meta.kind, apiVersion: meta.apiVersion, ...rest } as unknown as KubeObject
+  // An empty list is a wish of its own: it resets ownership.
+  const entries = (source as KubeObject | null)?.metadata?.managedFields
+  if (Array.isArray(entries) && (entries.length === 0 || (entries.length === 1 && entries[0] && Object.keys(entries[0]).length === 0)) && finished.metadata) {
+    finished.metadata.managedFields = entries.map((e) => ({ ...e }))
+  }
+  return finished
 }

@@ -1,5 +1,5 @@
-import { newBadRequest, newConflict, newUnsupportedMediaType, StatusError } from '../../apimachinery/errors.ts'
-import type { KubeObject } from '../../apimachinery/object.ts'
+import { newBadRequest, newConflict, newUnsupportedMediaType } from '../../apimachinery/errors.ts'
+import { apiVersionOf, type KubeObject } from '../../apimachinery/object.ts'
 import { applyJSONPatch, applyMergePatch, applyStrategicMergePatch } from '../../apimachinery/patch/index.ts'
 import { deepCopy } from '../../base/deep-freeze.ts'
 import { expectedOf } from '../codec/codec.ts'
@@ -9,7 +9,17 @@ import type { SubresourceStrategy } from '../registry/strategy.ts'
 import type { ApiResponse } from '../request/api-request.ts'
 import { parseWriteRequest, type WriteRequest } from '../request/write-options.ts'
 import { optionsObject, prepareNew, toDefaultedStorage, warnDuplicateOwners } from './create.ts'
-import { AdmissionGate, authorizeCreate, BODY_LIMIT, checkTarget, ensureName, type HandlerEnvironment, managerOf, type Target, writeScope } from './request-scope.ts'
+import {
+  AdmissionGate,
+  authorizeCreate,
+  BODY_LIMIT,
+  checkTarget,
+  ensureName,
+  type HandlerEnvironment,
+  managerOf,
+  type Target,
+  writeScope,
+} from './request-scope.ts'
 
 export const JSON_PATCH = 'application/json-patch+json'
 export const MERGE_PATCH = 'application/merge-patch+json'
@@ -81,8 +91,7 @@ class Patch {
     this.target = target
     this.type = type
     this.options = options
-    this.value =
-      bytes === undefined ? given : environment.codec.patch(bytes, type, options.fieldValidation, (text) => target.context.warn(text))
+    this.value = bytes === undefined ? given : environment.codec.patch(bytes, type, options.fieldValidation, (text) => target.context.warn(text))
   }
 
   private warn = (text: string) => this.target.context.warn(text)
@@ -93,14 +102,6 @@ class Patch {
     const spoken = endpoint.fromStorage(old)
     if (this.type === APPLY_PATCH) {
       const applied = this.applied()
-      const uid = applied.metadata.uid
-      if (uid && uid !== old.metadata.uid) {
-        throw newConflict(
-          endpoint.gr,
-          this.target.name,
-          `StorageError: invalid object, Code: 4, Key: ${this.storeKey()}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${uid}, UID in object meta: ${old.metadata.uid}`,
-        )
-      }
       const merged = this.environment.managedFields.apply(endpoint, spoken, applied, manager, this.options.force === true, this.target.subresource)
       return this.finish(merged, spoken)
     }
@@ -146,19 +147,16 @@ class Patch {
 
   private applied(): KubeObject {
     const { endpoint } = this.target
-    const value = this.value as KubeObject | null
-    if (value === null || typeof value !== 'object' || Array.isArray(value)) throw newBadRequest('error decoding YAML: expected a map')
-    const apiVersion = value.apiVersion ?? ''
-    const want = endpoint.info.group === '' ? endpoint.info.version : `${endpoint.info.group}/${endpoint.info.version}`
-    if (typeof value.kind !== 'string' || value.kind === '' || apiVersion === '') {
-      throw new StatusError({ code: 400, reason: 'BadRequest', message: `error decoding YAML: Object 'Kind' is missing in '${JSON.stringify(value)}'` })
+    const value = (this.value ?? {}) as KubeObject
+    if (typeof value !== 'object' || Array.isArray(value)) {
+      const type = Array.isArray(value) ? 'array' : typeof value === 'boolean' ? 'bool' : typeof value
+      throw newBadRequest(
+        `error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal ${type} into Go value of type map[string]interface {}`,
+      )
     }
-    if (apiVersion !== want) {
-      throw newBadRequest(`Incorrect version specified in apply patch. Specified patch version: ${apiVersion}, expected: ${want}`)
-    }
-    if (value.metadata?.managedFields !== undefined) throw newBadRequest('metadata.managedFields must be nil')
     const copy = deepCopy(value)
     copy.metadata ??= {} as never
+    if (copy.kind !== endpoint.info.kind || copy.apiVersion !== apiVersionOf(endpoint.info)) return copy
     if (copy.metadata.name === undefined || copy.metadata.name === '') copy.metadata.name = this.target.name
     else ensureName(this.target, copy)
     const namespace = copy.metadata.namespace ?? ''
@@ -166,10 +164,5 @@ class Patch {
       throw newBadRequest('the namespace of the provided object does not match the namespace sent on the request')
     }
     return copy
-  }
-
-  private storeKey(): string {
-    const store = this.target.endpoint.store as ResourceStore
-    return `${store.info.etcdPrefix}/${store.key(this.target.namespace, this.target.name)}`
   }
 }

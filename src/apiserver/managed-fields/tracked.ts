@@ -1,6 +1,7 @@
-import { updateManagedFields } from '../../apimachinery/managed-fields/index.ts'
+import { applyPatch, updateManagedFields } from '../../apimachinery/managed-fields/index.ts'
 import { apiVersionOf, type KubeObject } from '../../apimachinery/object.ts'
 import type { Clock } from '../../base/clock.ts'
+import { type Codec, expectedOf } from '../codec/codec.ts'
 import type { Endpoint } from '../endpoints/endpoint.ts'
 import { formatTime } from '../registry/timestamp.ts'
 import type { ManagedFields } from './managed-fields.ts'
@@ -9,9 +10,11 @@ import { resetFieldsOf } from './reset-fields.ts'
 /** Field ownership on every write. */
 export class TrackedFields implements ManagedFields {
   private readonly clock: Clock
+  private readonly codec: Codec
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, codec: Codec) {
     this.clock = clock
+    this.codec = codec
   }
 
   update(endpoint: Endpoint, old: KubeObject | undefined, object: KubeObject, manager: string, subresource: string): KubeObject {
@@ -31,7 +34,23 @@ export class TrackedFields implements ManagedFields {
     return object
   }
 
-  apply(_endpoint: Endpoint, _old: KubeObject | undefined, applied: KubeObject): KubeObject {
-    return applied
+  apply(endpoint: Endpoint, old: KubeObject | undefined, applied: KubeObject, manager: string, force: boolean, subresource: string): KubeObject {
+    const resetFields = resetFieldsOf(endpoint, subresource)
+    const { object, managedFields } = applyPatch({
+      schema: endpoint.info.schema(),
+      kind: endpoint.info.kind,
+      apiVersion: apiVersionOf(endpoint.info),
+      liveObject: old,
+      appliedObject: applied,
+      manager,
+      force,
+      subresource,
+      time: formatTime(this.clock.now()),
+      ...(resetFields ? { resetFields } : {}),
+    })
+    const { managedFields: _, ...metadata } = object.metadata
+    const merged = this.codec.fromValue({ ...object, metadata }, expectedOf(endpoint), 'Ignore', () => {})
+    if (managedFields.length > 0) merged.metadata.managedFields = managedFields as never
+    return merged
   }
 }
