@@ -1,0 +1,155 @@
+import { isIP } from 'node:net'
+import { anonymousAuthenticator } from '../../apiserver/authentication/anonymous.ts'
+import type { Authenticator } from '../../apiserver/authentication/authenticator.ts'
+import { clientCertificateAuthenticator } from '../../apiserver/authentication/client-certificate.ts'
+import { MASTERS_GROUP } from '../../apiserver/authentication/groups.ts'
+import { inProcessAuthenticator } from '../../apiserver/authentication/in-process.ts'
+import { requestHeaderAuthenticator } from '../../apiserver/authentication/request-header.ts'
+import { bearerTokenAuthenticator } from '../../apiserver/authentication/token.ts'
+import type { Attributes, Authorizer } from '../../apiserver/authorization/authorizer.ts'
+import { privilegedAuthorizer, unionAuthorizer } from '../../apiserver/authorization/union.ts'
+import type { ConnectHandler } from '../../apiserver/endpoints/endpoint.ts'
+import { type ApiServer, createApiServer } from '../../apiserver/server.ts'
+import type { Clock, Random } from '../../base/index.ts'
+import { InformerFactory } from '../../client/cache/informer-factory.ts'
+import type { Client } from '../../client/client.ts'
+import { createClient } from '../../client/rest/client.ts'
+import type { Transport } from '../../client/transport.ts'
+import type { FeatureGates, Logger } from '../../component-base/index.ts'
+import { escalationGuard, informedRuleResolver, rbacAuthorizer } from '../../plugin/auth/rbac/index.ts'
+import {
+  boundObjects,
+  openIdDocuments,
+  serviceAccountTokenAuthenticator,
+  signingKey,
+  tokenRequestHandler,
+  verificationKey,
+} from '../../plugin/auth/service-account/index.ts'
+import { bootstrapHooks } from '../../plugin/bootstrap/index.ts'
+import { selfSubjectReviewHandler, tokenReviewHandler } from '../../registry/authentication/reviews.ts'
+import { accessReviewHandlers } from '../../registry/authorization/reviews.ts'
+import { serverKinds } from '../../registry/kinds.ts'
+import type { KV } from '../../storage/kv/kv.ts'
+
+export interface ApiServerConfig {
+  kv: KV
+  clock: Clock
+  random: Random
+  log: Logger
+  features: FeatureGates
+  /** PEM of the authority of users. */
+  clientCA?: string
+  frontProxy?: { clientCA: string; allowedNames: readonly string[] }
+  serviceAccounts: {
+    issuer: string
+    /** PEM of the key that signs; absent: no tokens are made. */
+    signingKey?: string
+    /** PEM of keys whose tokens are believed. */
+    publicKeys: readonly string[]
+  }
+  serviceClusterIPRange: string
+  advertiseAddress: string
+  securePort: number
+  /** Without RBAC everybody may do everything. */
+  rbac: boolean
+  connectHandlers?: Readonly<Record<string, ConnectHandler>>
+  /** Ends loops that hooks leave behind. */
+  signal: AbortSignal
+}
+
+export interface RunningApiServer {
+  server: ApiServer
+  /** May do everything; ends with the server. */
+  loopback: Client
+}
+
+/** The whole kube-apiserver over a store: who may come in, what is checked, every kind, and what it makes when it starts. */
+export function buildApiServer(config: ApiServerConfig): RunningApiServer {
+  const { clock, random, log, signal } = config
+  let server: ApiServer | undefined
+  const loopbackTransport = lateTransport(() => {
+    if (!server) throw new Error('the API server is not there yet')
+    return server.inProcess({ name: 'system:apiserver', groups: [MASTERS_GROUP] })
+  })
+  const loopback = createClient(loopbackTransport, { userAgent: 'kube-apiserver' })
+  const informers = new InformerFactory({ client: loopback, clock, random, log })
+  const resolver = informedRuleResolver(informers)
+  const rbac = rbacAuthorizer(resolver)
+  const authorizers: Authorizer[] = config.rbac ? [privilegedAuthorizer, rbac] : [{ name: 'AlwaysAllow', authorize: () => ({ decision: 'allow' }) }]
+  const authorizer = unionAuthorizer(authorizers)
+  const objects = boundObjects(loopback)
+  const apiAudiences = [config.serviceAccounts.issuer]
+  const keys = config.serviceAccounts.publicKeys.map(verificationKey)
+  const tokens = serviceAccountTokenAuthenticator({ keys, issuers: [config.serviceAccounts.issuer], objects, clock })
+  const authenticators: Authenticator[] = [
+    inProcessAuthenticator(),
+    ...(config.frontProxy ? [requestHeaderAuthenticator({ clientCa: config.frontProxy.clientCA, allowedNames: config.frontProxy.allowedNames, clock })] : []),
+    ...(config.clientCA ? [clientCertificateAuthenticator({ clientCa: config.clientCA, clock })] : []),
+    bearerTokenAuthenticator([tokens], apiAudiences),
+    anonymousAuthenticator(),
+  ]
+  const guard = escalationGuard(resolver, (attributes: Attributes) => authorizer.authorize(attributes))
+  const sign = config.serviceAccounts.signingKey
+  const hooks = bootstrapHooks({
+    client: loopback,
+    clock,
+    log,
+    isEnabled: (gate) => config.features.enabled(gate),
+    authentication: {
+      ...(config.clientCA ? { clientCa: config.clientCA } : {}),
+      ...(config.frontProxy ? { requestHeader: { clientCa: config.frontProxy.clientCA, allowedNames: config.frontProxy.allowedNames } } : {}),
+    },
+    service: { clusterIP: firstAddress(config.serviceClusterIPRange), advertiseAddress: config.advertiseAddress, securePort: config.securePort },
+  })
+  server = createApiServer({
+    kv: config.kv,
+    clock,
+    random,
+    log,
+    kinds: serverKinds({ escalation: guard }),
+    authenticators,
+    authorizers,
+    isFeatureEnabled: (gate) => config.features.enabled(gate),
+    createHandlers: [
+      ...(sign ? [tokenRequestHandler({ key: signingKey(sign), issuer: config.serviceAccounts.issuer, apiAudiences, objects, clock, random })] : []),
+      tokenReviewHandler({ authenticators: [tokens], apiAudiences }),
+      selfSubjectReviewHandler(clock),
+      ...accessReviewHandlers(authorizer),
+    ],
+    ...(config.connectHandlers ? { connectHandlers: config.connectHandlers } : {}),
+    postStartHooks: hooks.map((h) => ({ name: h.name, run: () => h.run(signal) })),
+  })
+  informers.start(signal)
+  for (const d of openIdDocuments(config.serviceAccounts.issuer, `https://${config.advertiseAddress}:${config.securePort}/openid/v1/jwks`, keys)) {
+    server.paths.handle(d.path, async () => ({
+      status: 200,
+      headers: { 'content-type': d.contentType, 'cache-control': d.cacheControl },
+      bytes: Buffer.from(d.body),
+    }))
+  }
+  return { server, loopback }
+}
+
+/** A transport that is made at its first use. */
+function lateTransport(make: () => Transport): Transport {
+  let inner: Transport | undefined
+  return {
+    send(request) {
+      inner ??= make()
+      return inner.send(request)
+    },
+    close() {
+      inner?.close()
+    },
+  }
+}
+
+/** `10.96.0.0/12` → `10.96.0.1`. */
+export function firstAddress(cidr: string): string {
+  const [address = '', bits = '32'] = cidr.split('/')
+  if (isIP(address) !== 4) throw new Error(`service range ${cidr}: only IPv4 ranges are served`)
+  const n = address.split('.').reduce((a, b) => a * 256 + Number(b), 0)
+  const size = 2 ** (32 - Number(bits))
+  const first = Math.floor(n / size) * size + 1
+  return [24, 16, 8, 0].map((s) => Math.floor(first / 2 ** s) % 256).join('.')
+}
