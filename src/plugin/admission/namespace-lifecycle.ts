@@ -1,0 +1,44 @@
+import { type corev1, resources } from '../../api/index.ts'
+import { newNotFound } from '../../apimachinery/errors.ts'
+import type { AdmissionPlugin } from '../../apiserver/admission/admission.ts'
+import { getOrUndefined } from '../../client/rest/client.ts'
+import type { AdmissionDependencies } from './dependencies.ts'
+import { refused, refusedTerminating } from './refusal.ts'
+
+const IMMORTAL = new Set(['default', 'kube-system', 'kube-public'])
+/** So long after a namespace's deletion was asked for, the cache is not believed about it. */
+const DISTRUST_MS = 30_000
+const DISTRUSTED_MAX = 1000
+
+/** Nothing is written to a namespace that is not there, nothing made in one that is going, and three namespaces stay for ever. */
+export function namespaceLifecycle({ client, informers, clock }: AdmissionDependencies): AdmissionPlugin {
+  const { lister } = informers.informer(resources.corev1.namespaces)
+  const api = client.resource(resources.corev1.namespaces)
+  const deleted = new Map<string, number>()
+  const distrusted = (name: string) => {
+    const until = deleted.get(name)
+    if (until === undefined) return false
+    if (until > clock.monotonic()) return true
+    deleted.delete(name)
+    return false
+  }
+  return {
+    name: 'NamespaceLifecycle',
+    handles: (operation) => operation !== 'CONNECT',
+    async admit(attributes) {
+      const { operation, resource, namespace } = attributes
+      if (resource.group === '' && resource.resource === 'namespaces') {
+        if (operation !== 'DELETE') return
+        if (IMMORTAL.has(attributes.name)) throw refused(attributes, 'this namespace may not be deleted')
+        if (deleted.size >= DISTRUSTED_MAX) deleted.delete(deleted.keys().next().value as string)
+        deleted.set(attributes.name, clock.monotonic() + DISTRUST_MS)
+        return
+      }
+      if (namespace === '' || operation === 'DELETE' || resource.resource === 'localsubjectaccessreviews') return
+      let found: corev1.Namespace | undefined = distrusted(namespace) ? undefined : lister.get(namespace)
+      found ??= await getOrUndefined(api, namespace)
+      if (!found) throw newNotFound({ group: '', resource: 'namespaces' }, namespace)
+      if (operation === 'CREATE' && found.status?.phase === 'Terminating') throw refusedTerminating(attributes)
+    },
+  }
+}
