@@ -1,0 +1,108 @@
+/**
+ * Upstream prints structs inside messages in their internal form: Go field names, every field present, in the order of
+ * the internal type. The shapes that appear in messages are listed here.
+ */
+type Field = [go: string, json: string, shape?: string]
+
+const SHAPES: Record<string, Field[]> = {
+  Capabilities: [
+    ['Add', 'add'],
+    ['Drop', 'drop'],
+  ],
+  SELinuxOptions: [
+    ['User', 'user'],
+    ['Role', 'role'],
+    ['Type', 'type'],
+    ['Level', 'level'],
+  ],
+  WindowsOptions: [
+    ['GMSACredentialSpecName', 'gmsaCredentialSpecName'],
+    ['GMSACredentialSpec', 'gmsaCredentialSpec'],
+    ['RunAsUserName', 'runAsUserName'],
+    ['HostProcess', 'hostProcess'],
+  ],
+  SeccompProfile: [
+    ['Type', 'type'],
+    ['LocalhostProfile', 'localhostProfile'],
+  ],
+  AppArmorProfile: [
+    ['Type', 'type'],
+    ['LocalhostProfile', 'localhostProfile'],
+  ],
+  SecurityContext: [
+    ['Capabilities', 'capabilities', 'Capabilities'],
+    ['Privileged', 'privileged'],
+    ['SELinuxOptions', 'seLinuxOptions', 'SELinuxOptions'],
+    ['WindowsOptions', 'windowsOptions', 'WindowsOptions'],
+    ['RunAsUser', 'runAsUser'],
+    ['RunAsGroup', 'runAsGroup'],
+    ['RunAsNonRoot', 'runAsNonRoot'],
+    ['ReadOnlyRootFilesystem', 'readOnlyRootFilesystem'],
+    ['AllowPrivilegeEscalation', 'allowPrivilegeEscalation'],
+    ['ProcMount', 'procMount'],
+    ['SeccompProfile', 'seccompProfile', 'SeccompProfile'],
+    ['AppArmorProfile', 'appArmorProfile', 'AppArmorProfile'],
+  ],
+  PodResourceClaim: [
+    ['Name', 'name'],
+    ['ResourceClaimName', 'resourceClaimName'],
+    ['ResourceClaimTemplateName', 'resourceClaimTemplateName'],
+  ],
+  NodeSelectorRequirement: [
+    ['Key', 'key'],
+    ['Operator', 'operator'],
+    ['Values', 'values'],
+  ],
+  NodeSelectorTerm: [
+    ['MatchExpressions', 'matchExpressions', 'NodeSelectorRequirement'],
+    ['MatchFields', 'matchFields', 'NodeSelectorRequirement'],
+  ],
+  PodIP: [['IP', 'ip']],
+  HostIP: [['IP', 'ip']],
+  Toleration: [
+    ['Key', 'key'],
+    ['Operator', 'operator'],
+    ['Value', 'value'],
+    ['Effect', 'effect'],
+    ['TolerationSeconds', 'tolerationSeconds'],
+  ],
+  RollingUpdateDeployment: [
+    ['MaxUnavailable', 'maxUnavailable'],
+    ['MaxSurge', 'maxSurge'],
+  ],
+  DeploymentStrategy: [
+    ['Type', 'type'],
+    ['RollingUpdate', 'rollingUpdate', 'RollingUpdateDeployment'],
+  ],
+  DaemonSetUpdateStrategy: [
+    ['Type', 'type'],
+    ['RollingUpdate', 'rollingUpdate', 'RollingUpdateDeployment'],
+  ],
+  RollingUpdateStatefulSet: [
+    ['Partition', 'partition'],
+    ['MaxUnavailable', 'maxUnavailable'],
+  ],
+  StatefulSetUpdateStrategy: [
+    ['Type', 'type'],
+    ['RollingUpdate', 'rollingUpdate', 'RollingUpdateStatefulSet'],
+  ],
+}
+
+/** Fields that are plain strings or numbers in Go: their zero value is printed where others print null. */
+const PLAIN: Record<string, unknown> = { Type: '', Name: '', Key: '', Operator: '', Value: '', Effect: '', User: '', Role: '', Level: '', IP: '' }
+
+/** The value as messages show it; lists are converted element by element. */
+export function internalForm(shape: string, value: unknown): unknown {
+  if (value === undefined || value === null) return null
+  if (Array.isArray(value)) return value.map((v) => internalForm(shape, v))
+  const fields = SHAPES[shape]
+  if (!fields) return value
+  const source = value as Record<string, unknown>
+  return Object.fromEntries(
+    fields.map(([go, json, inner]) => {
+      const field = source[json]
+      if (field === undefined || field === null) return [go, PLAIN[go] ?? null]
+      return [go, inner ? internalForm(inner, field) : field]
+    }),
+  )
+}
