@@ -2,7 +2,7 @@ import type { ContainerStatus, Pod, PodCondition } from '../api/core/v1/types.ge
 
 type PodLike = Pick<Pod, 'spec' | 'status' | 'metadata'>
 
-export function findPodCondition(pod: Pick<Pod, 'status'>, type: string): PodCondition | undefined {
+export function findPodCondition(pod: { readonly status?: Pod['status'] | undefined }, type: string): PodCondition | undefined {
   return pod.status?.conditions?.find((c) => c.type === type)
 }
 

@@ -20,7 +20,7 @@ export interface PodResourcesOptions {
   nonMissingContainerRequests?: ResourceList
 }
 
-type PodLike = Pick<Pod, 'spec' | 'status'>
+type PodLike = Partial<Pick<Pod, 'spec' | 'status'>>
 
 export function toAmounts(list: ResourceList | undefined): Amounts {
   const out: Amounts = new Map()

@@ -179,31 +179,10 @@ export function validateInitContainers(context: ContainerContext, path: FieldPat
   return errs
 }
 
-const EPHEMERAL_FIELDS = new Set([
-  'name',
-  'targetContainerName',
-  'image',
-  'command',
-  'args',
-  'workingDir',
-  'envFrom',
-  'env',
-  'volumeMounts',
-  'volumeDevices',
-  'terminationMessagePath',
-  'terminationMessagePolicy',
-  'imagePullPolicy',
-  'securityContext',
-  'stdin',
-  'stdinOnce',
-  'tty',
-])
+const NOT_EPHEMERAL = ['ports', 'resources', 'resizePolicy', 'restartPolicy', 'restartPolicyRules', 'livenessProbe', 'readinessProbe', 'startupProbe', 'lifecycle'] as const
 const EPHEMERAL_TEXT = 'cannot be set for an Ephemeral Container'
 
 const isSet = (value: unknown): boolean => value !== undefined && value !== null && !(typeof value === 'object' && Object.keys(value).length === 0)
-
-/** Go name of a field, as upstream's message has it. */
-const goName = (name: string): string => `${name[0]?.toUpperCase()}${name.slice(1)}`
 
 export function validateEphemeralContainers(context: ContainerContext, path: FieldPath): ErrorList {
   const { spec } = context
@@ -217,8 +196,7 @@ export function validateEphemeralContainers(context: ContainerContext, path: Fie
     else if (container.name) names.add(container.name)
     const target = container.targetContainerName
     if (target && !others.has(target)) errs.push(notFoundField(at.child('targetContainerName'), target))
-    for (const [name, value] of Object.entries(container))
-      if (!EPHEMERAL_FIELDS.has(name) && isSet(value)) errs.push(forbidden(at.child(goName(name)), EPHEMERAL_TEXT))
+    for (const name of NOT_EPHEMERAL) if (isSet(container[name])) errs.push(forbidden(at.child(name), EPHEMERAL_TEXT))
     container.volumeMounts?.forEach((mount, j) => {
       if (mount.subPath) errs.push(forbidden(at.child('volumeMounts').index(j).child('subPath'), EPHEMERAL_TEXT))
       if (mount.subPathExpr) errs.push(forbidden(at.child('volumeMounts').index(j).child('subPathExpr'), EPHEMERAL_TEXT))
