@@ -1,8 +1,8 @@
 import type { Pod } from '../../../api/core/v1/types.generated.ts'
+import type { TableColumns } from '../../../apiserver/registry/strategy.ts'
 import { ageOf, humanDuration } from '../../../component-helpers/age.ts'
 import { isPodConditionTrue } from '../../../component-helpers/pod-conditions.ts'
 import { summarizePod } from '../../../component-helpers/pod-status.ts'
-import type { TableColumns } from '../../../apiserver/registry/strategy.ts'
 import { column } from '../../columns.ts'
 
 const NONE = '<none>'

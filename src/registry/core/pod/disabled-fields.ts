@@ -9,13 +9,28 @@ export function dropDisabledFields(spec: PodSpec | undefined, old: PodSpec | und
   if (off('PodLevelResources', old?.resources !== undefined)) delete spec.resources
   const containers = allContainers(spec)
   const before = old ? allContainers(old) : []
-  if (off('ContainerStopSignals', before.some((c) => c.lifecycle?.stopSignal !== undefined))) {
+  if (
+    off(
+      'ContainerStopSignals',
+      before.some((c) => c.lifecycle?.stopSignal !== undefined),
+    )
+  ) {
     for (const c of containers) if (c.lifecycle) delete c.lifecycle.stopSignal
   }
-  if (off('ContainerRestartRules', before.some((c) => c.restartPolicyRules !== undefined))) {
+  if (
+    off(
+      'ContainerRestartRules',
+      before.some((c) => c.restartPolicyRules !== undefined),
+    )
+  ) {
     for (const c of containers) delete c.restartPolicyRules
   }
-  if (off('EnvFiles', before.some((c) => c.env?.some((e) => e.valueFrom?.fileKeyRef)))) {
+  if (
+    off(
+      'EnvFiles',
+      before.some((c) => c.env?.some((e) => e.valueFrom?.fileKeyRef)),
+    )
+  ) {
     for (const c of containers) for (const e of c.env ?? []) if (e.valueFrom) delete e.valueFrom.fileKeyRef
   }
   if (off('ClusterTrustBundleProjection', hasProjection(old, 'clusterTrustBundle'))) dropProjection(spec, 'clusterTrustBundle')

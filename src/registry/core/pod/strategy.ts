@@ -1,5 +1,5 @@
 import type { Pod, PodStatus } from '../../../api/core/v1/types.generated.ts'
-import type { KindRegistration, StrategyContext, Strategy, SubresourceStrategy } from '../../../apiserver/registry/strategy.ts'
+import type { KindRegistration, Strategy, StrategyContext, SubresourceStrategy } from '../../../apiserver/registry/strategy.ts'
 import { computeQOSClass } from '../../../component-helpers/qos.ts'
 import { podColumns } from './columns.ts'
 import { setPodDefaults, syncServiceAccount, syncStatusIPs } from './defaults.ts'
@@ -10,7 +10,7 @@ import { validatePodCreate } from './validation/pod.ts'
 import { resizedPod, validateEphemeralUpdate, validatePodResize } from './validation/resize.ts'
 import { validatePodStatusUpdate } from './validation/status.ts'
 import { validatePodUpdate } from './validation/update.ts'
-import { podWarnings } from './warnings.ts'
+import { podUpdateWarnings, podWarnings } from './warnings.ts'
 
 const optionsOf = (context: StrategyContext): PodValidationOptions => ({ isPod: true, isFeatureEnabled: (gate) => context.isFeatureEnabled(gate) })
 
@@ -40,15 +40,18 @@ export const podStrategy: Strategy<Pod> = {
   defaults: setPodDefaults,
 
   prepareForCreate(pod, context) {
+    clampGracePeriod(pod)
     pod.status = { phase: 'Pending', qosClass: computeQOSClass(pod) }
     if (pod.spec?.schedulingGates?.length) {
-      pod.status.conditions = [{ type: 'PodScheduled', status: 'False', reason: 'SchedulingGated', message: 'Scheduling is blocked due to non-empty scheduling gates' }]
+      pod.status.conditions = [
+        { type: 'PodScheduled', status: 'False', reason: 'SchedulingGated', message: 'Scheduling is blocked due to non-empty scheduling gates' },
+      ]
     }
     dropDisabledFields(pod.spec, undefined, (gate) => context.isFeatureEnabled(gate))
     applyMatchLabelKeys(pod, (gate) => context.isFeatureEnabled(gate))
   },
   validate: (pod, context) => validatePodCreate(pod, optionsOf(context)),
-  warningsOnCreate: (pod) => podWarnings(pod, undefined),
+  warningsOnCreate: (pod) => podWarnings(pod),
 
   prepareForUpdate(pod, old, context) {
     pod.status = old.status
@@ -56,10 +59,9 @@ export const podStrategy: Strategy<Pod> = {
     clampGracePeriod(pod)
   },
   validateUpdate: (pod, old, context) => validatePodUpdate(pod, old, optionsOf(context)),
-  warningsOnUpdate: (pod, old) => podWarnings(pod, old),
+  warningsOnUpdate: (pod, old) => podUpdateWarnings(pod, old),
 
   canonicalize(pod) {
-    clampGracePeriod(pod)
     if (pod.spec) syncServiceAccount(pod.spec)
   },
 
@@ -127,7 +129,7 @@ const ephemeralContainers: SubresourceStrategy<Pod> = {
     else delete pod.spec.ephemeralContainers
   },
   validateUpdate: (pod, old, context) => validateEphemeralUpdate(pod, old, optionsOf(context)),
-  warningsOnUpdate: (pod, old) => podWarnings(pod, old),
+  warningsOnUpdate: (pod, old) => podUpdateWarnings(pod, old),
 }
 
 const resize: SubresourceStrategy<Pod> = {
@@ -138,7 +140,7 @@ const resize: SubresourceStrategy<Pod> = {
     pod.spec = spec
   },
   validateUpdate: (pod, old, context) => validatePodResize(pod, old, optionsOf(context)),
-  warningsOnUpdate: (pod, old) => podWarnings(pod, old),
+  warningsOnUpdate: (pod, old) => podUpdateWarnings(pod, old),
 }
 
 export const podKind: KindRegistration<Pod> = {

@@ -69,10 +69,6 @@ export function validateNodeSelector(selector: NodeSelector, path: FieldPath, st
   return terms.flatMap((term, i) => validateNodeSelectorTerm(term, at.index(i), strictValues))
 }
 
-export function validateTopologyKey(key: string, path: FieldPath): ErrorList {
-  return key ? validateLabelName(key, path) : [required(path, 'can not be empty')]
-}
-
 /** Keys whose values, taken from the Pod, are merged into the selector. */
 function validateMatchLabelKeys(keys: readonly string[] | undefined, selector: LabelSelector | undefined, path: FieldPath, exclusive: boolean): ErrorList {
   if (!keys?.length) return []
@@ -96,15 +92,12 @@ function validateAffinityLabelKeys(term: PodAffinityTerm, path: FieldPath): Erro
     if (mismatchLabelKeys.includes(key)) errs.push(invalid(path.child('matchLabelKeys').index(i), key, 'exists in both matchLabelKeys and mismatchLabelKeys'))
   })
   if (!labelSelector) return errs
-  const count = (key: string): number =>
-    (Object.hasOwn(labelSelector.matchLabels ?? {}, key) ? 1 : 0) + (labelSelector.matchExpressions ?? []).filter((e) => e.key === key).length
-  const once = (keys: readonly string[], name: 'matchLabelKeys' | 'mismatchLabelKeys', operator: string) =>
-    keys.forEach((key, i) => {
-      const merged = (labelSelector.matchExpressions ?? []).filter((e) => e.key === key && e.operator === operator).length
-      if (count(key) > Math.min(1, merged)) errs.push(invalid(path.child(name).index(i), key, `exists in both ${name} and labelSelector`))
-    })
-  once(matchLabelKeys, 'matchLabelKeys', 'In')
-  once(mismatchLabelKeys, 'mismatchLabelKeys', 'NotIn')
+  const once = (keys: readonly string[], name: 'matchLabelKeys' | 'mismatchLabelKeys') => {
+    for (const [i, key] of keys.entries())
+      if (timesSelected(labelSelector, key) > 1) errs.push(invalid(path.child(name).index(i), key, `exists in both ${name} and labelSelector`))
+  }
+  once(matchLabelKeys, 'matchLabelKeys')
+  once(mismatchLabelKeys, 'mismatchLabelKeys')
   return errs
 }
 
@@ -169,18 +162,18 @@ export function validateTopologySpread(
   options: PodValidationOptions,
 ): ErrorList {
   const errs: ErrorList = []
-  const pairs = new Set<string>()
   constraints?.forEach((constraint, i) => {
     const at = path.index(i)
     const { topologyKey, whenUnsatisfiable, minDomains } = constraint
     if (constraint.maxSkew <= 0) errs.push(invalid(at.child('maxSkew'), constraint.maxSkew, 'must be greater than zero'))
-    errs.push(...validateTopologyKey(topologyKey, at.child('topologyKey')))
+    if (!topologyKey) errs.push(required(at.child('topologyKey'), 'can not be empty'))
     if (whenUnsatisfiable !== 'DoNotSchedule' && whenUnsatisfiable !== 'ScheduleAnyway') {
       errs.push(notSupported(at.child('whenUnsatisfiable'), whenUnsatisfiable ?? '', ['DoNotSchedule', 'ScheduleAnyway']))
     }
-    const pair = `{${topologyKey}, ${whenUnsatisfiable}}`
-    if (pairs.has(pair)) errs.push(duplicate(at.child('{topologyKey, whenUnsatisfiable}'), pair))
-    pairs.add(pair)
+    for (const other of constraints.slice(i + 1)) {
+      if (other.topologyKey !== topologyKey || other.whenUnsatisfiable !== whenUnsatisfiable) continue
+      errs.push(duplicate(at.child('{topologyKey, whenUnsatisfiable}'), `{${topologyKey}, ${whenUnsatisfiable}}`))
+    }
     if (minDomains !== undefined) {
       if (minDomains <= 0) errs.push(invalid(at.child('minDomains'), minDomains, 'must be greater than zero'))
       if (whenUnsatisfiable !== 'DoNotSchedule') {
@@ -196,13 +189,14 @@ export function validateTopologySpread(
   return errs
 }
 
+/** Merging adds a key once; more means that the selector has it of its own. */
+function timesSelected(selector: LabelSelector, key: string): number {
+  return (Object.hasOwn(selector.matchLabels ?? {}, key) ? 1 : 0) + (selector.matchExpressions ?? []).filter((e) => e.key === key).length
+}
+
 function validateSpreadLabelKeys({ matchLabelKeys, labelSelector }: TopologySpreadConstraint, path: FieldPath): ErrorList {
-  const errs: ErrorList = []
-  if (!labelSelector) return errs
-  matchLabelKeys?.forEach((key, i) => {
-    const merged = (labelSelector.matchExpressions ?? []).filter((e) => e.key === key && e.operator === 'In').length
-    const count = (Object.hasOwn(labelSelector.matchLabels ?? {}, key) ? 1 : 0) + (labelSelector.matchExpressions ?? []).filter((e) => e.key === key).length
-    if (count > Math.min(1, merged)) errs.push(invalid(path.index(i), key, 'exists in both matchLabelKeys and labelSelector'))
-  })
-  return errs
+  if (!labelSelector) return []
+  return (matchLabelKeys ?? []).flatMap((key, i) =>
+    timesSelected(labelSelector, key) > 1 ? [invalid(path.index(i), key, 'exists in both matchLabelKeys and labelSelector')] : [],
+  )
 }

@@ -179,7 +179,17 @@ export function validateInitContainers(context: ContainerContext, path: FieldPat
   return errs
 }
 
-const NOT_EPHEMERAL = ['ports', 'resources', 'resizePolicy', 'restartPolicy', 'restartPolicyRules', 'livenessProbe', 'readinessProbe', 'startupProbe', 'lifecycle'] as const
+const NOT_EPHEMERAL = [
+  'ports',
+  'resources',
+  'resizePolicy',
+  'restartPolicy',
+  'restartPolicyRules',
+  'livenessProbe',
+  'readinessProbe',
+  'startupProbe',
+  'lifecycle',
+] as const
 const EPHEMERAL_TEXT = 'cannot be set for an Ephemeral Container'
 
 const isSet = (value: unknown): boolean => value !== undefined && value !== null && !(typeof value === 'object' && Object.keys(value).length === 0)

@@ -11,7 +11,7 @@ import type {
 import { type ErrorList, type FieldPath, invalid, notSupported, required } from '../../../../apimachinery/field.ts'
 import { isConfigMapKey, isDNS1123Subdomain, isEnvVarName, isQualifiedName } from '../../../../apimachinery/validation/index.ts'
 import { formatAmount, parseAmount } from '../../../../component-helpers/amounts.ts'
-import { validateLocalNonReservedPath } from './paths.ts'
+import { validatePathNoBacksteps } from './paths.ts'
 
 const ENV_FIELDS = [
   'metadata.name',
@@ -100,7 +100,7 @@ function validateFileKeySelector(ref: FileKeySelector, path: FieldPath): ErrorLi
   else for (const m of isEnvVarName(ref.key)) errs.push(invalid(path.child('key'), ref.key, m))
   if (!ref.volumeName) errs.push(required(path.child('volumeName')))
   if (!ref.path) errs.push(required(path.child('path')))
-  else errs.push(...validateLocalNonReservedPath(ref.path, path.child('path')))
+  else errs.push(...validatePathNoBacksteps(ref.path, path.child('path')))
   return errs
 }
 

@@ -1,4 +1,5 @@
-import { type ErrorList, type FieldPath, invalid } from '../../../../apimachinery/field.ts'
+import type { KeyToPath } from '../../../../api/core/v1/types.generated.ts'
+import { type ErrorList, type FieldPath, invalid, required } from '../../../../apimachinery/field.ts'
 
 /** Paths below a directory that must not lead out of it. */
 export function validatePathNoBacksteps(value: string, path: FieldPath): ErrorList {
@@ -21,4 +22,11 @@ export const FILE_MODE_TEXT = 'must be a number between 0 and 0777 (octal), both
 
 export function validateFileMode(mode: number | undefined, path: FieldPath): ErrorList {
   return mode !== undefined && (mode < 0 || mode > 0o777) ? [invalid(path, mode, FILE_MODE_TEXT)] : []
+}
+
+export function validateKeyToPath(item: KeyToPath, path: FieldPath): ErrorList {
+  const errs: ErrorList = item.key ? [] : [required(path.child('key'))]
+  if (!item.path) errs.push(required(path.child('path')))
+  else errs.push(...validateLocalNonReservedPath(item.path, path.child('path')))
+  return [...errs, ...validateFileMode(item.mode, path.child('mode'))]
 }

@@ -38,7 +38,8 @@ const PREEMPTION_POLICIES = ['PreemptLowerPriority', 'Never']
 const MAX_INT32 = 2147483647
 
 /** The rules for a Pod's spec, also where it is part of a template. */
-export function validatePodSpec(spec: PodSpec, meta: ObjectMeta | undefined, path: FieldPath, options: PodValidationOptions): ErrorList {
+export function validatePodSpec(given: PodSpec, meta: ObjectMeta | undefined, path: FieldPath, options: PodValidationOptions): ErrorList {
+  const spec: PodSpec = given.containers ? given : { ...given, containers: [] }
   const errs: ErrorList = []
   const volumes = validateVolumes(spec.volumes, path.child('volumes'), options)
   errs.push(...volumes.errs)

@@ -23,7 +23,7 @@ export function validatePodAnnotations(
   const cost = annotations[DELETION_COST]
   if (cost !== undefined && options.isFeatureEnabled('PodDeletionCost') && !isInt32(cost))
     errs.push(invalid(path.key(DELETION_COST), cost, 'must be a 32bit integer'))
-  const containers = new Set([...(spec.initContainers ?? []), ...spec.containers, ...(spec.ephemeralContainers ?? [])].map((c) => c.name))
+  const containers = new Set([...(spec.initContainers ?? []), ...(spec.containers ?? []), ...(spec.ephemeralContainers ?? [])].map((c) => c.name))
   for (const key of sortedKeys(annotations)) {
     if (!key.startsWith(APPARMOR_PREFIX)) continue
     const container = key.slice(APPARMOR_PREFIX.length)

@@ -9,8 +9,7 @@ import type {
 import { type ErrorList, type FieldPath, forbidden, invalid, notSupported, required } from '../../../../apimachinery/field.ts'
 import { isDNS1123Subdomain, validateLabelSelector } from '../../../../apimachinery/validation/index.ts'
 import { VOLUME_FIELDS, validateObjectFieldSelector, validateResourceFieldSelector } from './env.ts'
-import { validateFileMode, validateLocalNonReservedPath } from './paths.ts'
-import { validateKeyToPath } from './volumes.ts'
+import { validateFileMode, validateKeyToPath, validateLocalNonReservedPath } from './paths.ts'
 
 const KEY_TYPES = ['RSA3072', 'RSA4096', 'ECDSAP256', 'ECDSAP384', 'ECDSAP521', 'ED25519']
 const MIN_TOKEN_SECONDS = 600

@@ -24,7 +24,8 @@ const sameOthers = (a: ResourceList | undefined, b: ResourceList | undefined): b
   return names.length === Object.keys(y).length && names.every((n) => y[n] !== undefined && compareQuantities(x[n], y[n]) === 0)
 }
 
-const removed = (now: ResourceList | undefined, old: ResourceList | undefined): boolean => Object.keys(old ?? {}).some((name) => !Object.hasOwn(now ?? {}, name))
+const removed = (now: ResourceList | undefined, old: ResourceList | undefined): boolean =>
+  Object.keys(old ?? {}).some((name) => !Object.hasOwn(now ?? {}, name))
 
 /** Containers' cpu and memory are all that pods/resize may change (KEP-1287), and only where the class of service stays. */
 export function validatePodResize(pod: Pod, old: Pod, options: PodValidationOptions): ErrorList {

@@ -5,7 +5,27 @@ import type { FieldSchema, Schema } from '../../../../apimachinery/schema/schema
 const CONTEXT = 3
 
 /** Fields whose Go name is no more than their JSON name with a capital. */
-const GO_NAMES: Readonly<Record<string, string>> = { tty: 'TTY', ip: 'IP', uid: 'UID', nfs: 'NFS', iscsi: 'ISCSI', rbd: 'RBD', csi: 'CSI', fc: 'FC', httpGet: 'HTTPGet', tcpSocket: 'TCPSocket', grpc: 'GRPC', dnsPolicy: 'DNSPolicy', dnsConfig: 'DNSConfig', awsElasticBlockStore: 'AWSElasticBlockStore', gcePersistentDisk: 'GCEPersistentDisk', os: 'OS', httpHeaders: 'HTTPHeaders', cephfs: 'CephFS', storageos: 'StorageOS' }
+const GO_NAMES: Readonly<Record<string, string>> = {
+  tty: 'TTY',
+  ip: 'IP',
+  uid: 'UID',
+  nfs: 'NFS',
+  iscsi: 'ISCSI',
+  rbd: 'RBD',
+  csi: 'CSI',
+  fc: 'FC',
+  httpGet: 'HTTPGet',
+  tcpSocket: 'TCPSocket',
+  grpc: 'GRPC',
+  dnsPolicy: 'DNSPolicy',
+  dnsConfig: 'DNSConfig',
+  awsElasticBlockStore: 'AWSElasticBlockStore',
+  gcePersistentDisk: 'GCEPersistentDisk',
+  os: 'OS',
+  httpHeaders: 'HTTPHeaders',
+  cephfs: 'CephFS',
+  storageos: 'StorageOS',
+}
 
 const goName = (name: string): string => GO_NAMES[name] ?? `${name[0]?.toUpperCase()}${name.slice(1)}`
 
@@ -21,7 +41,11 @@ function full(value: unknown, schema: Schema): unknown {
       return (value as unknown[]).map((v) => full(v, schema.elem))
     case 'map': {
       const source = value as Record<string, unknown>
-      return Object.fromEntries(Object.keys(source).sort().map((k) => [k, full(source[k], schema.elem)]))
+      return Object.fromEntries(
+        Object.keys(source)
+          .sort()
+          .map((k) => [k, full(source[k], schema.elem)]),
+      )
     }
     default:
       return value
@@ -35,7 +59,13 @@ function fullField(value: unknown, field: FieldSchema): unknown {
     case 'struct':
       return full({}, field.schema)
     case 'scalar':
-      return field.schema.scalar === 'bool' ? false : field.schema.scalar === 'int32' || field.schema.scalar === 'int64' ? 0 : field.schema.scalar === 'quantity' ? '0' : ''
+      return field.schema.scalar === 'bool'
+        ? false
+        : field.schema.scalar === 'int32' || field.schema.scalar === 'int64'
+          ? 0
+          : field.schema.scalar === 'quantity'
+            ? '0'
+            : ''
     default:
       return null
   }

@@ -8,12 +8,18 @@ import { validateAnnotationUpdate } from './update.ts'
 const STATUS = FieldPath.root('status')
 
 /** Containers that must not run again stay ended. */
-function validateTransitions(now: readonly ContainerStatus[] | undefined, old: readonly ContainerStatus[] | undefined, path: FieldPath, mayRestart: (status: ContainerStatus) => boolean): ErrorList {
+function validateTransitions(
+  now: readonly ContainerStatus[] | undefined,
+  old: readonly ContainerStatus[] | undefined,
+  path: FieldPath,
+  mayRestart: (status: ContainerStatus) => boolean,
+): ErrorList {
   const errs: ErrorList = []
   for (const before of old ?? []) {
     if (!before.state?.terminated || mayRestart(before)) continue
     now?.forEach((status, i) => {
-      if (status.name === before.name && !status.state?.terminated) errs.push(forbidden(path.index(i).child('state'), 'may not be transitioned to non-terminated state'))
+      if (status.name === before.name && !status.state?.terminated)
+        errs.push(forbidden(path.index(i).child('state'), 'may not be transitioned to non-terminated state'))
     })
   }
   return errs
@@ -24,7 +30,8 @@ function validateAllTransitions(pod: Pod, old: Pod): ErrorList {
   const own = new Map([...(spec?.containers ?? []), ...(spec?.initContainers ?? [])].map((c) => [c.name, c]))
   const mayRestart = (status: ContainerStatus): boolean => {
     const container = own.get(status.name)
-    if (container?.restartPolicyRules?.length || [...own.values()].some((c) => c.restartPolicyRules?.some((r) => r.action === 'RestartAllContainers'))) return true
+    if (container?.restartPolicyRules?.length || [...own.values()].some((c) => c.restartPolicyRules?.some((r) => r.action === 'RestartAllContainers')))
+      return true
     const policy = container?.restartPolicy ?? spec?.restartPolicy
     return policy === 'Always' || (policy === 'OnFailure' && status.state?.terminated?.exitCode !== 0)
   }
@@ -36,7 +43,12 @@ function validateAllTransitions(pod: Pod, old: Pod): ErrorList {
   return [
     ...validateTransitions(pod.status?.containerStatuses, old.status?.containerStatuses, STATUS.child('containerStatuses'), mayRestart),
     ...validateTransitions(pod.status?.initContainerStatuses, old.status?.initContainerStatuses, STATUS.child('initContainerStatuses'), initMayRestart),
-    ...validateTransitions(pod.status?.ephemeralContainerStatuses, old.status?.ephemeralContainerStatuses, STATUS.child('ephemeralContainerStatuses'), () => false),
+    ...validateTransitions(
+      pod.status?.ephemeralContainerStatuses,
+      old.status?.ephemeralContainerStatuses,
+      STATUS.child('ephemeralContainerStatuses'),
+      () => false,
+    ),
   ]
 }
 
@@ -50,7 +62,12 @@ function validateIPs(status: PodStatus, old: PodStatus | undefined): ErrorList {
   }
   const seen = new Set<string>()
   podIPs.forEach(({ ip }, i) => {
-    if (seen.has(ip)) errs.push({ type: 'FieldValueDuplicate', field: String(STATUS.child('podIPs').index(i)), body: `Duplicate value: ${JSON.stringify(internalForm('PodIP', { ip }))}` })
+    if (seen.has(ip))
+      errs.push({
+        type: 'FieldValueDuplicate',
+        field: String(STATUS.child('podIPs').index(i)),
+        body: `Duplicate value: ${JSON.stringify(internalForm('PodIP', { ip }))}`,
+      })
     seen.add(ip)
   })
   return errs
@@ -88,7 +105,8 @@ export function validatePodStatusUpdate(pod: Pod, old: Pod): ErrorList {
   const nominated = status.nominatedNodeName ?? ''
   if (nominated !== '') {
     const at = STATUS.child('nominatedNodeName')
-    if (old.spec?.nodeName && nominated !== (old.status?.nominatedNodeName ?? '')) errs.push(forbidden(at, 'may not be set on pods that are already bound to a node'))
+    if (old.spec?.nodeName && nominated !== (old.status?.nominatedNodeName ?? ''))
+      errs.push(forbidden(at, 'may not be set on pods that are already bound to a node'))
     for (const m of isDNS1123Subdomain(nominated)) errs.push(invalid(at, nominated, m))
   }
   if ((status.qosClass ?? '') !== (old.status?.qosClass ?? '')) errs.push(invalid(STATUS.child('qosClass'), status.qosClass ?? '', IMMUTABLE))
@@ -97,7 +115,8 @@ export function validatePodStatusUpdate(pod: Pod, old: Pod): ErrorList {
   status.resourceClaimStatuses?.forEach((claim, i) => {
     const at = STATUS.child('resourceClaimStatuses').index(i)
     if (!claims.has(claim.name)) errs.push(invalid(at.child('name'), claim.name, 'must match the name of an entry in `spec.resourceClaims`'))
-    if (claim.resourceClaimName) for (const m of isDNS1123Subdomain(claim.resourceClaimName)) errs.push(invalid(at.child('resourceClaimName'), claim.resourceClaimName, m))
+    if (claim.resourceClaimName)
+      for (const m of isDNS1123Subdomain(claim.resourceClaimName)) errs.push(invalid(at.child('resourceClaimName'), claim.resourceClaimName, m))
   })
   return [...errs, ...validateIPs(status, old.status), ...validateHostIPs(status, old.status)]
 }

@@ -5,7 +5,7 @@ import { parseAmount } from '../../../../component-helpers/amounts.ts'
 import { validateBackendVolume } from './backend-volumes.ts'
 import { validateEphemeralClaim } from './ephemeral-claim.ts'
 import type { PodValidationOptions } from './options.ts'
-import { validateFileMode, validateLocalNonReservedPath, validatePathNoBacksteps } from './paths.ts'
+import { validateFileMode, validateKeyToPath, validateLocalNonReservedPath, validatePathNoBacksteps } from './paths.ts'
 import { validateDownwardAPIFile, validateProjected } from './projected.ts'
 
 const HOST_PATH_TYPES = ['', 'BlockDevice', 'CharDevice', 'Directory', 'DirectoryOrCreate', 'File', 'FileOrCreate', 'Socket']
@@ -44,13 +44,6 @@ const SOURCES: [keyof Volume, string][] = [
   ['ephemeral', 'ephemeral'],
   ['image', 'image'],
 ]
-
-export function validateKeyToPath(item: KeyToPath, path: FieldPath): ErrorList {
-  const errs: ErrorList = item.key ? [] : [required(path.child('key'))]
-  if (!item.path) errs.push(required(path.child('path')))
-  else errs.push(...validateLocalNonReservedPath(item.path, path.child('path')))
-  return [...errs, ...validateFileMode(item.mode, path.child('mode'))]
-}
 
 function validateFiles(source: { defaultMode?: number; items?: KeyToPath[] }, path: FieldPath): ErrorList {
   const errs = validateFileMode(source.defaultMode, path.child('defaultMode'))
