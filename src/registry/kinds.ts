@@ -1,6 +1,7 @@
 import type { EscalationGuard } from '../apiserver/authorization/escalation.ts'
 import type { KindRegistration } from '../apiserver/registry/strategy.ts'
 import { certificatesKinds } from './certificates/kinds.ts'
+import { podKinds } from './core/pod/kinds.ts'
 import { rbacKinds } from './rbac/kinds.ts'
 
 export interface KindsOptions {
@@ -10,5 +11,5 @@ export interface KindsOptions {
 
 /** Every kind with behaviour of its own. What is not here is served by its schema alone. */
 export function serverKinds(options: KindsOptions = {}): KindRegistration[] {
-  return [...rbacKinds(options.escalation), ...certificatesKinds] as KindRegistration[]
+  return [...rbacKinds(options.escalation), ...certificatesKinds, ...podKinds] as KindRegistration[]
 }
