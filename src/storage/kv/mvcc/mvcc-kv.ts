@@ -324,7 +324,11 @@ export class MvccKV implements KV {
     // One turn of the loop collects what all writers have to say.
     setImmediate(() => {
       this.flushScheduled = false
-      if (!this.flushing) this.flushing = this.clock.track(this.flush()).finally(() => (this.flushing = undefined))
+      this.flushing ??= this.clock.track(this.flush()).finally(() => {
+        this.flushing = undefined
+        // Whoever came between the last look at the queue and now.
+        if (this.queue.length > 0) this.scheduleFlush()
+      })
     })
   }
 

@@ -22,6 +22,8 @@ interface Watcher {
   /** The next revision to look at. */
   next: number
   busy: boolean
+  /** It has asked for older entries; what is missing then is gone. */
+  hydrated: boolean
   done: boolean
   waiting: ((revision: number) => void)[]
 }
@@ -42,7 +44,7 @@ export class WatchHub {
 
   watch(request: WatchRequest): KVWatch {
     const start = request.startRevision ? request.startRevision : this.timeline.revision + 1
-    const watcher: Watcher = { request, end: rangeEnd(request.key, request.end), next: start, busy: false, done: false, waiting: [] }
+    const watcher: Watcher = { request, end: rangeEnd(request.key, request.end), next: start, busy: false, hydrated: false, done: false, waiting: [] }
     this.watchers.add(watcher)
     if (watcher.next <= this.timeline.revision) queueMicrotask(() => this.pump(watcher))
     return {
@@ -102,6 +104,8 @@ export class WatchHub {
         }
         const entry = timeline.entry(watcher.next)
         if (!entry) {
+          if (watcher.hydrated) throw new CompactedError(timeline.compactedRevision)
+          watcher.hydrated = true
           this.later(watcher, timeline.hydrate())
           break
         }
@@ -111,7 +115,7 @@ export class WatchHub {
           events.push({
             type: write.type,
             kv: write.type === 'delete' ? withoutValue(write.row) : timeline.keyValue(write.row),
-            ...(request.prevKv && write.prev ? { prev: timeline.keyValue(write.prev) } : {}),
+            ...(request.prevKv && write.prev ? this.previous(write.prev) : {}),
           })
         }
       }
@@ -126,6 +130,16 @@ export class WatchHub {
       request.onEvents(batch)
     }
     if (watcher.next > timeline.revision) this.settle(watcher)
+  }
+
+  /** Nothing when compaction has taken it. */
+  private previous(row: Row): { prev?: KeyValue } {
+    try {
+      return { prev: this.timeline.keyValue(row) }
+    } catch (e) {
+      if (e instanceof CompactedError) return {}
+      throw e
+    }
   }
 
   private later(watcher: Watcher, work: Promise<unknown>): void {
