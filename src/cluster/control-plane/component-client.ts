@@ -1,0 +1,85 @@
+import { TrustedCertificates } from '../../apiserver/authentication/trusted-certificates.ts'
+import type { UserInfo } from '../../apiserver/authentication/authenticator.ts'
+import type { ApiServer } from '../../apiserver/server.ts'
+import type { Clock } from '../../base/index.ts'
+import { type Client, ConnectionError } from '../../client/client.ts'
+import { parseKubeconfig } from '../../client/kubeconfig/kubeconfig.ts'
+import { createClient } from '../../client/rest/client.ts'
+import { createHttpsTransport } from '../../client/rest/https-transport.ts'
+import type { Transport } from '../../client/transport.ts'
+import { certificateDer } from '../../component-base/x509/index.ts'
+import type { EndpointTable } from '../endpoint-table.ts'
+
+export interface ComponentClientOptions {
+  /** Text of the kubeconfig. */
+  kubeconfig: string
+  apiServers: EndpointTable<ApiServer>
+  clock: Clock
+  userAgent: string
+  /** The API server may be one of this process; else its URL is called. */
+  inProcess: boolean
+}
+
+export interface ComponentClient {
+  client: Client
+  /** Another user's client of the same server, for components that act as several. Only in-process. */
+  as?(user: UserInfo): Client
+  /** Ends everything under way; later requests are refused. */
+  revoke(): void
+}
+
+/**
+ * The client a kubeconfig describes. In one process with the server it takes the short way, but as the same user: the certificate is
+ * checked against the kubeconfig's authority, and the server authorizes and admits it like anybody's.
+ */
+export async function componentClient(options: ComponentClientOptions): Promise<ComponentClient> {
+  const config = await parseKubeconfig(options.kubeconfig, { clock: options.clock })
+  const { transport: t } = config
+  const transports = new Set<Transport>()
+  const make = (transport: Transport, agent: string): Client => {
+    transports.add(transport)
+    return createClient(transport, { userAgent: agent })
+  }
+  const revoke = () => {
+    for (const transport of transports) transport.close()
+  }
+  if (!options.inProcess) return { client: make(createHttpsTransport(t), options.userAgent), revoke }
+  const user = certificateUser(t.ca, t.cert, options.clock.now())
+  const lookup = () => options.apiServers.lookup(t.server)
+  return {
+    client: make(followingTransport(lookup, user, t.server), options.userAgent),
+    as: (other) => make(followingTransport(lookup, other, t.server), options.userAgent),
+    revoke,
+  }
+}
+
+/** Who a client certificate says it is. @throws Error when the authority did not sign it */
+export function certificateUser(ca: string | undefined, certificate: string | undefined, now: number): UserInfo {
+  if (!ca || !certificate) throw new Error('the kubeconfig has no client certificate and authority: only such users can be served inside the process')
+  const facts = new TrustedCertificates(ca).verify(certificateDer(certificate), now)
+  if (!facts) throw new Error("the kubeconfig's client certificate was not signed by its authority")
+  return { name: facts.subject.commonName, groups: facts.subject.organizations }
+}
+
+/** A transport to whichever server stands at a URL now: one that was stopped and came back is found again. */
+export function followingTransport(lookup: () => ApiServer | undefined, user: UserInfo, url: string): Transport {
+  let server: ApiServer | undefined
+  let inner: Transport | undefined
+  let closed = false
+  return {
+    async send(request) {
+      const now = lookup()
+      if (closed || !now) throw new ConnectionError(`dial tcp ${new URL(url).host}: connect: connection refused`, 'ECONNREFUSED')
+      if (now !== server) {
+        inner?.close()
+        server = now
+        inner = now.inProcess(user)
+      }
+      return (inner as Transport).send(request)
+    },
+    close() {
+      closed = true
+      inner?.close()
+    },
+  }
+}

@@ -1,0 +1,38 @@
+import type { ApiServer } from '../../apiserver/server.ts'
+import type { ConnectHandler } from '../../apiserver/endpoints/endpoint.ts'
+import type { KV } from '../../storage/kv/kv.ts'
+import type { EndpointTable } from '../endpoint-table.ts'
+
+/** What the components of one process share; a component that runs alone has empty tables and finds everybody over sockets. */
+export interface ControlPlaneEnvironment {
+  /** etcd servers of this process, by client URL. */
+  readonly etcds: EndpointTable<KV>
+  /** API servers of this process, by URL. */
+  readonly apiServers: EndpointTable<ApiServer>
+  readonly files: FileReader
+  /** Opens the store in a data folder. */
+  openStore(dir: string): Promise<KV>
+  /** False: no component opens a port; everything stays in the process. */
+  readonly listen: boolean
+  readonly hostname: string
+  /** Further addresses the API server listens on, beside its bind address. */
+  readonly extraApiAddresses?: readonly string[]
+  /** How Pods' logs, exec, attach and port-forward are reached. */
+  readonly connectHandlers?: Readonly<Record<string, ConnectHandler>>
+}
+
+/** Reads the files that flags name: from disk, or from memory in an embedded cluster. */
+export interface FileReader {
+  /** @throws Error that names the file when it is not there */
+  read(path: string): Promise<string>
+}
+
+/** A component's files, seen through the mounts of its container. */
+export function mountedFiles(files: FileReader, mounts: ReadonlyMap<string, string>): FileReader & { hostPath(path: string): string } {
+  const hostPath = (path: string): string => {
+    let best = ''
+    for (const inside of mounts.keys()) if ((path === inside || path.startsWith(`${inside}/`)) && inside.length > best.length) best = inside
+    return best === '' ? path : (mounts.get(best) as string) + path.slice(best.length)
+  }
+  return { hostPath, read: (path) => files.read(hostPath(path)) }
+}
