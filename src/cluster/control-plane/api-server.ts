@@ -50,6 +50,9 @@ export interface ApiServerConfig {
   serviceClusterIPRange: string
   advertiseAddress: string
   securePort: number
+  /** Names of admission plugins, beside the defaults. */
+  enabledAdmission?: readonly string[]
+  disabledAdmission?: readonly string[]
   /** Without RBAC everybody may do everything. */
   rbac: boolean
   connectHandlers?: Readonly<Record<string, ConnectHandler>>

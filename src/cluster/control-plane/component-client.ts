@@ -1,5 +1,5 @@
-import { TrustedCertificates } from '../../apiserver/authentication/trusted-certificates.ts'
 import type { UserInfo } from '../../apiserver/authentication/authenticator.ts'
+import { TrustedCertificates } from '../../apiserver/authentication/trusted-certificates.ts'
 import type { ApiServer } from '../../apiserver/server.ts'
 import type { Clock } from '../../base/index.ts'
 import { type Client, ConnectionError } from '../../client/client.ts'
@@ -32,8 +32,8 @@ export interface ComponentClient {
  * The client a kubeconfig describes. In one process with the server it takes the short way, but as the same user: the certificate is
  * checked against the kubeconfig's authority, and the server authorizes and admits it like anybody's.
  */
-export async function componentClient(options: ComponentClientOptions): Promise<ComponentClient> {
-  const config = await parseKubeconfig(options.kubeconfig, { clock: options.clock })
+export function componentClient(options: ComponentClientOptions): ComponentClient {
+  const config = parseKubeconfig(options.kubeconfig, { clock: options.clock })
   const { transport: t } = config
   const transports = new Set<Transport>()
   const make = (transport: Transport, agent: string): Client => {
@@ -54,9 +54,10 @@ export async function componentClient(options: ComponentClientOptions): Promise<
 }
 
 /** Who a client certificate says it is. @throws Error when the authority did not sign it */
-export function certificateUser(ca: string | undefined, certificate: string | undefined, now: number): UserInfo {
+export function certificateUser(ca: string | Uint8Array | undefined, certificate: string | Uint8Array | undefined, now: number): UserInfo {
   if (!ca || !certificate) throw new Error('the kubeconfig has no client certificate and authority: only such users can be served inside the process')
-  const facts = new TrustedCertificates(ca).verify(certificateDer(certificate), now)
+  const text = (pem: string | Uint8Array) => (typeof pem === 'string' ? pem : Buffer.from(pem).toString())
+  const facts = new TrustedCertificates(text(ca)).verify(certificateDer(text(certificate)), now)
   if (!facts) throw new Error("the kubeconfig's client certificate was not signed by its authority")
   return { name: facts.subject.commonName, groups: facts.subject.organizations }
 }

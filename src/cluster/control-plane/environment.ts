@@ -1,5 +1,5 @@
-import type { ApiServer } from '../../apiserver/server.ts'
 import type { ConnectHandler } from '../../apiserver/endpoints/endpoint.ts'
+import type { ApiServer } from '../../apiserver/server.ts'
 import type { KV } from '../../storage/kv/kv.ts'
 import type { EndpointTable } from '../endpoint-table.ts'
 
@@ -12,6 +12,12 @@ export interface ControlPlaneEnvironment {
   readonly files: FileReader
   /** Opens the store in a data folder. */
   openStore(dir: string): Promise<KV>
+  /** Serves a store over etcd's gRPC API. */
+  serveStore?(kv: KV, options: ServeStoreOptions): Promise<{ close(): Promise<void> }>
+  /** Connects to a real etcd. */
+  connectStore?(endpoints: readonly string[], tls: { ca: string; cert: string; key: string } | undefined): Promise<KV>
+  /** Components are looked for in this process by the tables, also when they come later; false: over sockets. */
+  readonly inProcess: boolean
   /** False: no component opens a port; everything stays in the process. */
   readonly listen: boolean
   readonly hostname: string
@@ -35,4 +41,12 @@ export function mountedFiles(files: FileReader, mounts: ReadonlyMap<string, stri
     return best === '' ? path : (mounts.get(best) as string) + path.slice(best.length)
   }
   return { hostPath, read: (path) => files.read(hostPath(path)) }
+}
+
+export interface ServeStoreOptions {
+  readonly host: string
+  readonly port: number
+  /** Of the member. */
+  readonly name: string
+  readonly tls?: { readonly cert: string; readonly key: string; readonly clientCA?: string }
 }
