@@ -142,4 +142,3 @@ export class CompositeRuntime implements ContainerRuntime {
     return this.main.cgroupDriver?.()
   }
 }
-

@@ -1,0 +1,52 @@
+import type { ConfigMap, Secret } from '../../api/core/v1/types.generated.ts'
+import { resources } from '../../api/index.ts'
+import type { KubeObject, ResourceHandle } from '../../apimachinery/object.ts'
+import type { Clock } from '../../base/index.ts'
+import type { Client } from '../../client/client.ts'
+
+const FRESH_MS = 1000
+const LIMIT = 5000
+
+/**
+ * ConfigMaps and Secrets that Pods refer to, read one by one (a node may not list them). What was read within the last second is
+ * not read again; immutable ones never are.
+ */
+export class ObjectCache {
+  private readonly entries = new Map<string, { at: number; value: Promise<KubeObject>; immutable: boolean }>()
+  private readonly client: Client
+  private readonly clock: Clock
+
+  constructor(client: Client, clock: Clock) {
+    this.client = client
+    this.clock = clock
+  }
+
+  configMap(namespace: string, name: string): Promise<ConfigMap> {
+    return this.get(resources.corev1.configmaps, namespace, name)
+  }
+
+  secret(namespace: string, name: string): Promise<Secret> {
+    return this.get(resources.corev1.secrets, namespace, name)
+  }
+
+  private get<T extends KubeObject & { immutable?: boolean }>(handle: ResourceHandle<T>, namespace: string, name: string): Promise<T> {
+    const key = `${handle.resource}/${namespace}/${name}`
+    const now = this.clock.monotonic()
+    const entry = this.entries.get(key)
+    if (entry && (entry.immutable || now - entry.at < FRESH_MS)) return entry.value as Promise<T>
+    const value = this.client.resource(handle).namespace(namespace).get(name)
+    const fresh = { at: now, value, immutable: false }
+    this.entries.delete(key)
+    if (this.entries.size >= LIMIT) this.entries.delete(this.entries.keys().next().value as string)
+    this.entries.set(key, fresh)
+    value.then(
+      (object) => {
+        fresh.immutable = object.immutable === true
+      },
+      () => {
+        if (this.entries.get(key) === fresh) this.entries.delete(key)
+      },
+    )
+    return value
+  }
+}
