@@ -1,6 +1,6 @@
 import type { ServiceError } from '@grpc/grpc-js'
 import { goDuration } from '../time.ts'
-import type { ProbeOutcome } from './probe.ts'
+import type { ProbeOutcome } from './outcome.ts'
 
 const STATUS = ['UNKNOWN', 'SERVING', 'NOT_SERVING', 'SERVICE_UNKNOWN']
 

@@ -7,15 +7,10 @@ import type { AnyContainer } from '../pods/pod.ts'
 import { goDuration } from '../time.ts'
 import { grpcHealth } from './grpc-health.ts'
 import { dialError, httpRequest } from './http-request.ts'
+import type { ProbeOutcome } from './outcome.ts'
 import { resolvePort } from './ports.ts'
 
 export type ProbeType = 'liveness' | 'readiness' | 'startup'
-
-/** `unknown`: the probe itself could not run; such a run counts neither way. */
-export interface ProbeOutcome {
-  result: 'success' | 'warning' | 'failure' | 'unknown'
-  output: string
-}
 
 export interface ProbeContext {
   runtime: ContainerRuntime

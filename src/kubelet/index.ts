@@ -1,0 +1,15 @@
+/**
+ * The node agent: takes the Pods of one node from the API and from manifests, runs them through a `ContainerRuntime` (CRI's terms), and tells of
+ * them in the API. `createKubelet(options).run(signal)`; runtimes are `simulated`, `builtin`, `composite` and (over gRPC) `cri`. All
+ * state is in objects: a process may run as many kubelets as it likes.
+ */
+export { KUBELET_VERSION, type KubeletOptions } from './config.ts'
+export * from './cri/runtime.ts'
+export { createKubelet, Kubelet } from './kubelet.ts'
+export { firstAddress, type Machine, thisMachine } from './node/machine.ts'
+export { isStatic } from './pods/pod.ts'
+export { apiPodSource, type PodSink, type PodSource, SharedPodSource } from './pods/pod-source.ts'
+export { type BuiltinRuntime, createBuiltinRuntime, type Unit, type UnitContext } from './runtimes/builtin/builtin.ts'
+export { BUILTIN_HANDLER, CompositeRuntime } from './runtimes/composite.ts'
+export { createSimulatedRuntime, type SimulatedRuntimeOptions } from './runtimes/simulated/simulated.ts'
+export { type Mounter, systemMounter } from './volumes/mounter.ts'
