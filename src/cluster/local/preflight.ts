@@ -1,0 +1,51 @@
+import { statfs } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { Containerd } from '../containerd/containerd.ts'
+
+/** A reason not to start, with what to do: printed as one line. */
+export class PreflightError extends Error {
+  constructor(message: string) {
+    super(message)
+    this.name = 'PreflightError'
+  }
+}
+
+const MIN_DISK_BYTES = 200 * 1024 * 1024
+
+export async function checkDisk(dir: string): Promise<void> {
+  const s = await statfs(dir)
+  const free = s.bavail * s.bsize
+  if (free < MIN_DISK_BYTES) throw new PreflightError(`${Math.floor(free / 1048576)} MB are free at ${dir}, at least ${MIN_DISK_BYTES / 1048576} MB are needed: make room, or choose another place with --data-dir`)
+}
+
+/** @throws PreflightError when somebody listens there */
+export async function checkPort(host: string, port: number, flag: string): Promise<void> {
+  const error = await tryListen(host, port)
+  if (!error) return
+  if (error.code === 'EADDRINUSE') throw new PreflightError(`port ${port} of ${host} is taken by another program: stop it, or choose another port with --${flag}`)
+  if (error.code === 'EACCES') throw new PreflightError(`port ${port} of ${host} needs more rights: choose one above 1023 with --${flag}`)
+  throw new PreflightError(`cannot listen on ${host}:${port} (${error.code}): choose another address with --bind-address`)
+}
+
+/** The first free port from `from` on. */
+export async function freePort(host: string, from: number): Promise<number> {
+  for (let port = from; port < from + 100; port++) if (!(await tryListen(host, port))) return port
+  throw new PreflightError(`no port from ${from} to ${from + 99} of ${host} is free`)
+}
+
+function tryListen(host: string, port: number): Promise<NodeJS.ErrnoException | undefined> {
+  return new Promise((resolve) => {
+    const server = createServer()
+    server.once('error', (e) => resolve(e))
+    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(undefined)))
+  })
+}
+
+/** Which runtime `auto` means here, and why. */
+export async function chooseRuntime(): Promise<{ runtime: 'cri' | 'simulated'; why: string }> {
+  if (process.platform !== 'linux') return { runtime: 'simulated', why: `containers need Linux, this is ${process.platform}` }
+  if (process.getuid?.() !== 0) return { runtime: 'simulated', why: 'containers need root' }
+  const version = await Containerd.version()
+  if (!version) return { runtime: 'simulated', why: 'containerd is not installed (apt-get install containerd runc containernetworking-plugins nftables)' }
+  return { runtime: 'cri', why: `containerd ${version.text}` }
+}
