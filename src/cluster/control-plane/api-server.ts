@@ -25,6 +25,7 @@ import {
   tokenRequestHandler,
   verificationKey,
 } from '../../plugin/auth/service-account/index.ts'
+import { admissionPlugins } from '../../plugin/admission/index.ts'
 import { bootstrapHooks } from '../../plugin/bootstrap/index.ts'
 import { selfSubjectReviewHandler, tokenReviewHandler } from '../../registry/authentication/reviews.ts'
 import { accessReviewHandlers } from '../../registry/authorization/reviews.ts'
@@ -112,6 +113,10 @@ export function buildApiServer(config: ApiServerConfig): RunningApiServer {
     kinds: serverKinds({ escalation: guard }),
     authenticators,
     authorizers,
+    admission: admissionPlugins(
+      { client: loopback, informers, clock, random, isEnabled: (gate) => config.features.enabled(gate), authorize: (attributes) => authorizer.authorize(attributes) },
+      { ...(config.enabledAdmission ? { enable: config.enabledAdmission } : {}), ...(config.disabledAdmission ? { disable: config.disabledAdmission } : {}) },
+    ),
     isFeatureEnabled: (gate) => config.features.enabled(gate),
     createHandlers: [
       ...(sign ? [tokenRequestHandler({ key: signingKey(sign), issuer: config.serviceAccounts.issuer, apiAudiences, objects, clock, random })] : []),
