@@ -1,9 +1,11 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+// @ts-expect-error: a script without types
+import { testTool } from '../../../scripts/test-tools.mjs'
 import { parseAllYAML, parseYAML } from './index.ts'
 import { parseDocument } from './parser.ts'
 import { compareKeys, printYAML } from './print.ts'
@@ -106,7 +108,7 @@ describe('printYAML', () => {
   })
 })
 
-const kubectl = [process.env.KUBECTL, join(import.meta.dirname, '../../../.cache/tools/v36/kubectl')].find((p) => p !== undefined && existsSync(p))
+const kubectl = testTool('kubectl')
 
 describe.skipIf(!kubectl)('against kubectl', () => {
   const long = 'the quick brown fox jumps over the lazy dog '.repeat(6).trim()
