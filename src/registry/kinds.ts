@@ -1,7 +1,12 @@
 import type { EscalationGuard } from '../apiserver/authorization/escalation.ts'
 import type { KindRegistration } from '../apiserver/registry/strategy.ts'
 import { certificatesKinds } from './certificates/kinds.ts'
+import { configMapKind } from './core/config-map/kind.ts'
+import { namespaceKind } from './core/namespace/kind.ts'
+import { nodeKind } from './core/node/kind.ts'
 import { podKinds } from './core/pod/kinds.ts'
+import { secretKind } from './core/secret/kind.ts'
+import { serviceAccountKind } from './core/service-account/kind.ts'
 import { rbacKinds } from './rbac/kinds.ts'
 
 export interface KindsOptions {
@@ -11,5 +16,14 @@ export interface KindsOptions {
 
 /** Every kind with behaviour of its own. What is not here is served by its schema alone. */
 export function serverKinds(options: KindsOptions = {}): KindRegistration[] {
-  return [...rbacKinds(options.escalation), ...certificatesKinds, ...podKinds] as KindRegistration[]
+  return [
+    ...rbacKinds(options.escalation),
+    ...certificatesKinds,
+    ...podKinds,
+    configMapKind,
+    secretKind,
+    serviceAccountKind,
+    namespaceKind,
+    nodeKind,
+  ] as KindRegistration[]
 }
