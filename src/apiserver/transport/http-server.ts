@@ -65,15 +65,15 @@ export async function listenHTTPS(serve: Serve, options: ListenOptions, closeAll
     if (socket.writable) socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n')
   })
   server.on('stream', (stream, headers) => {
-    void serveStream(serve, stream, headers)
+    serveStream(serve, stream, headers).catch(() => stream.destroy())
   })
   server.on('request', (request, response) => {
     if (request.httpVersionMajor === 2) return
-    void serveMessage(serve, request as unknown as IncomingMessage, response as unknown as ServerResponse)
+    serveMessage(serve, request as unknown as IncomingMessage, response as unknown as ServerResponse).catch(() => (request as unknown as IncomingMessage).socket.destroy())
   })
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on('error', () => {})
-    void serveUpgrade(serve, request, socket, head)
+    serveUpgrade(serve, request, socket, head).catch(() => socket.destroy())
   })
   server.on('connect', (_request: IncomingMessage, socket: Duplex) => socket.end('HTTP/1.1 405 Method Not Allowed\r\nConnection: close\r\n\r\n'))
   await new Promise<void>((resolve, reject) => {
