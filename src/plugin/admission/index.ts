@@ -5,6 +5,7 @@ import { defaultTolerationSeconds } from './default-toleration-seconds.ts'
 import type { AdmissionDependencies } from './dependencies.ts'
 import { limitRanger } from './limit-ranger.ts'
 import { namespaceLifecycle } from './namespace-lifecycle.ts'
+import { nodeRestriction } from './node-restriction.ts'
 import { persistentVolumeClaimResize } from './persistent-volume-claim-resize.ts'
 import { podTopologyLabels } from './pod-topology-labels.ts'
 import { priority } from './priority.ts'
@@ -20,6 +21,7 @@ const plugins: readonly { readonly make: (deps: AdmissionDependencies) => Admiss
   { make: namespaceLifecycle },
   { make: limitRanger },
   { make: serviceAccount },
+  { make: nodeRestriction },
   { make: taintNodesByCondition },
   { make: priority },
   { make: () => defaultTolerationSeconds() },

@@ -1,0 +1,3 @@
+export { nodeAuthorizer } from './authorizer.ts'
+export { type GraphListers, informedNodeGraph, NodeGraph } from './graph.ts'
+export { nodeIdentity } from './identity.ts'
