@@ -34,7 +34,7 @@ async function ask(init: object): Promise<string> {
     JSON.stringify(init)
       .replaceAll('{node-uid}', uid ?? '')
       .replaceAll('{pod-uid}', podUid ?? ''),
-  ) as AdmissionAttributes
+  ) as Partial<AdmissionAttributes>
   try {
     await plugin.admit?.({
       operation: 'CREATE',
