@@ -1,4 +1,5 @@
 import { isIP } from 'node:net'
+import { resources } from '../../api/index.ts'
 import { anonymousAuthenticator } from '../../apiserver/authentication/anonymous.ts'
 import type { Authenticator } from '../../apiserver/authentication/authenticator.ts'
 import { clientCertificateAuthenticator } from '../../apiserver/authentication/client-certificate.ts'
@@ -16,6 +17,8 @@ import type { Client } from '../../client/client.ts'
 import { createClient } from '../../client/rest/client.ts'
 import type { Transport } from '../../client/transport.ts'
 import type { FeatureGates, Logger } from '../../component-base/index.ts'
+import { admissionPlugins } from '../../plugin/admission/index.ts'
+import { informedNodeGraph, nodeAuthorizer } from '../../plugin/auth/node/index.ts'
 import { escalationGuard, informedRuleResolver, rbacAuthorizer } from '../../plugin/auth/rbac/index.ts'
 import {
   boundObjects,
@@ -25,7 +28,6 @@ import {
   tokenRequestHandler,
   verificationKey,
 } from '../../plugin/auth/service-account/index.ts'
-import { admissionPlugins } from '../../plugin/admission/index.ts'
 import { bootstrapHooks } from '../../plugin/bootstrap/index.ts'
 import { selfSubjectReviewHandler, tokenReviewHandler } from '../../registry/authentication/reviews.ts'
 import { accessReviewHandlers } from '../../registry/authorization/reviews.ts'
@@ -79,9 +81,15 @@ export function buildApiServer(config: ApiServerConfig): RunningApiServer {
   const informers = new InformerFactory({ client: loopback, clock, random, log })
   const resolver = informedRuleResolver(informers)
   const rbac = rbacAuthorizer(resolver)
-  const authorizers: Authorizer[] = config.rbac ? [privilegedAuthorizer, rbac] : [{ name: 'AlwaysAllow', authorize: () => ({ decision: 'allow' }) }]
+  const authorizers: Authorizer[] = config.rbac
+    ? [privilegedAuthorizer, nodeAuthorizer(informedNodeGraph(informers), (gate) => config.features.enabled(gate)), rbac]
+    : [{ name: 'AlwaysAllow', authorize: () => ({ decision: 'allow' }) }]
   const authorizer = unionAuthorizer(authorizers)
-  const objects = boundObjects(loopback)
+  const objects = boundObjects(loopback, {
+    serviceAccounts: informers.informer(resources.corev1.serviceaccounts).lister,
+    pods: informers.informer(resources.corev1.pods).lister,
+    nodes: informers.informer(resources.corev1.nodes).lister,
+  })
   const apiAudiences = [config.serviceAccounts.issuer]
   const keys = config.serviceAccounts.publicKeys.map(verificationKey)
   const tokens = serviceAccountTokenAuthenticator({ keys, issuers: [config.serviceAccounts.issuer], objects, clock })
@@ -114,7 +122,14 @@ export function buildApiServer(config: ApiServerConfig): RunningApiServer {
     authenticators,
     authorizers,
     admission: admissionPlugins(
-      { client: loopback, informers, clock, random, isEnabled: (gate) => config.features.enabled(gate), authorize: (attributes) => authorizer.authorize(attributes) },
+      {
+        client: loopback,
+        informers,
+        clock,
+        random,
+        isEnabled: (gate) => config.features.enabled(gate),
+        authorize: (attributes) => authorizer.authorize(attributes),
+      },
       { ...(config.enabledAdmission ? { enable: config.enabledAdmission } : {}), ...(config.disabledAdmission ? { disable: config.disabledAdmission } : {}) },
     ),
     isFeatureEnabled: (gate) => config.features.enabled(gate),

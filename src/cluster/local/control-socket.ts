@@ -29,7 +29,8 @@ export async function serveControl(socket: string, handler: ControlHandler): Pro
         .then(() => handler(req.method ?? 'GET', req.url ?? '/', text === '' ? undefined : JSON.parse(text)))
         .then(
           (value) => res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(value ?? {})),
-          (error) => res.writeHead(400, { 'content-type': 'application/json' }).end(JSON.stringify({ error: error instanceof Error ? error.message : String(error) })),
+          (error) =>
+            res.writeHead(400, { 'content-type': 'application/json' }).end(JSON.stringify({ error: error instanceof Error ? error.message : String(error) })),
         )
     })
   })

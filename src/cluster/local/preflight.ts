@@ -15,14 +15,18 @@ const MIN_DISK_BYTES = 200 * 1024 * 1024
 export async function checkDisk(dir: string): Promise<void> {
   const s = await statfs(dir)
   const free = s.bavail * s.bsize
-  if (free < MIN_DISK_BYTES) throw new PreflightError(`${Math.floor(free / 1048576)} MB are free at ${dir}, at least ${MIN_DISK_BYTES / 1048576} MB are needed: make room, or choose another place with --data-dir`)
+  if (free < MIN_DISK_BYTES)
+    throw new PreflightError(
+      `${Math.floor(free / 1048576)} MB are free at ${dir}, at least ${MIN_DISK_BYTES / 1048576} MB are needed: make room, or choose another place with --data-dir`,
+    )
 }
 
 /** @throws PreflightError when somebody listens there */
 export async function checkPort(host: string, port: number, flag: string): Promise<void> {
   const error = await tryListen(host, port)
   if (!error) return
-  if (error.code === 'EADDRINUSE') throw new PreflightError(`port ${port} of ${host} is taken by another program: stop it, or choose another port with --${flag}`)
+  if (error.code === 'EADDRINUSE')
+    throw new PreflightError(`port ${port} of ${host} is taken by another program: stop it, or choose another port with --${flag}`)
   if (error.code === 'EACCES') throw new PreflightError(`port ${port} of ${host} needs more rights: choose one above 1023 with --${flag}`)
   throw new PreflightError(`cannot listen on ${host}:${port} (${error.code}): choose another address with --bind-address`)
 }
