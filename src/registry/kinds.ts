@@ -1,5 +1,6 @@
 import type { EscalationGuard } from '../apiserver/authorization/escalation.ts'
 import type { KindRegistration } from '../apiserver/registry/strategy.ts'
+import { appsKinds } from './apps/kinds.ts'
 import { certificatesKinds } from './certificates/kinds.ts'
 import { configMapKind } from './core/config-map/kind.ts'
 import { namespaceKind } from './core/namespace/kind.ts'
@@ -20,6 +21,7 @@ export function serverKinds(options: KindsOptions = {}): KindRegistration[] {
     ...rbacKinds(options.escalation),
     ...certificatesKinds,
     ...podKinds,
+    ...appsKinds,
     configMapKind,
     secretKind,
     serviceAccountKind,

@@ -1,4 +1,7 @@
 import type { KindRegistration } from '../../../apiserver/registry/strategy.ts'
+import { podTemplateKind } from '../podtemplate/strategy.ts'
+import { replicationControllerKind } from '../replicationcontroller/strategy.ts'
 import { podKind } from './strategy.ts'
 
-export const podKinds = [podKind] as KindRegistration[]
+/** Pods, and the core kinds made of their templates. */
+export const podKinds = [podKind, podTemplateKind, replicationControllerKind] as KindRegistration[]
