@@ -9,3 +9,4 @@ export { controllerIndex, controllerOf, controllerRef, isControlledBy, orphanInd
 export { type ClaimOptions, claim } from './ref-manager.ts'
 export { allOf, slowStartBatch } from './slow-start.ts'
 export { podTemplateHash, safeEncode, stableJson } from './template-hash.ts'
+export { WriteTracker } from './write-tracker.ts'

@@ -1,5 +1,8 @@
 import type { ControllerContext } from '../controller-runtime/index.ts'
+import { DaemonSetController } from './daemonset/controller.ts'
 import { DeploymentController } from './deployment/controller.ts'
+import { EndpointsController } from './endpoints/controller.ts'
+import { EndpointSliceController } from './endpointslice/controller.ts'
 import { GarbageCollector } from './garbagecollector/controller.ts'
 import { NamespaceController } from './namespace/controller.ts'
 import type { ControllerManagerOptions } from './options.ts'
@@ -25,6 +28,9 @@ export interface ControllerDescriptor {
 export const controllers: readonly ControllerDescriptor[] = [
   { name: 'replicaset-controller', aliases: ['replicaset'], account: 'replicaset-controller', start: (c) => new ReplicaSetController(c).run() },
   { name: 'deployment-controller', aliases: ['deployment'], account: 'deployment-controller', start: (c) => new DeploymentController(c).run() },
+  { name: 'daemonset-controller', aliases: ['daemonset'], account: 'daemon-set-controller', start: (c) => new DaemonSetController(c).run() },
+  { name: 'endpoints-controller', aliases: ['endpoint'], account: 'endpoint-controller', start: (c) => new EndpointsController(c).run() },
+  { name: 'endpointslice-controller', aliases: ['endpointslice'], account: 'endpointslice-controller', start: (c) => new EndpointSliceController(c).run() },
   { name: 'namespace-controller', aliases: ['namespace'], account: 'namespace-controller', start: (c) => new NamespaceController(c).run() },
   {
     name: 'serviceaccount-controller',

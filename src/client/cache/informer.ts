@@ -61,12 +61,14 @@ export class SharedInformer<T extends KubeObject> implements Informer<T> {
   private readonly handlers = new Set<Registered<T>>()
   private readonly reflector: Reflector<T>
   private readonly log: Logger
+  private readonly clock: Clock
   private synced = false
   private waiters: (() => void)[] = []
 
   constructor(context: InformerContext, handle: ResourceHandle<T>, options: InformerOptions = {}) {
     this.handle = handle
     this.log = context.log
+    this.clock = context.clock
     const { namespace, ...scope } = options
     const resource = context.client.resource(handle)
     this.reflector = new Reflector<T>({
@@ -141,7 +143,8 @@ export class SharedInformer<T extends KubeObject> implements Informer<T> {
     for (const object of objects) {
       kept.add(objectKey(object))
       this.put(object, initial)
-      await tick()
+      const pause = tick()
+      if (pause) await this.clock.track(pause)
     }
     for (const key of [...this.store.keys()]) if (!kept.has(key)) this.drop(key, undefined)
     this.synced = true

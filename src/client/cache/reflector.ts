@@ -115,7 +115,8 @@ export class Reflector<T extends KubeObject> {
         const key = `${metadata.namespace ?? ''}/${metadata.name}`
         if (event.type === 'DELETED') found.delete(key)
         else found.set(key, event.object)
-        await tick()
+        const pause = tick()
+        if (pause) await this.options.clock.track(pause)
       }
     } catch (error) {
       watch.stop()
@@ -188,7 +189,9 @@ export class Reflector<T extends KubeObject> {
       const version = event.object.metadata.resourceVersion
       if (event.type !== 'BOOKMARK') sink.apply(event.type, event.object)
       if (version) this.version = version
-      await tick()
+      // A pause in the middle of work is not rest: a virtual clock must not take it for that.
+      const pause = tick()
+      if (pause) await this.options.clock.track(pause)
     }
     return events
   }
