@@ -289,7 +289,13 @@ function installBuiltins(
             ...(registration?.ttlSeconds === undefined ? {} : { ttlSeconds: registration.ttlSeconds }),
           })
         storages.push(storage)
-        store = new ResourceStore({ info: storageInfo, storage, strategy: registration?.strategy ?? {}, environment })
+        store = new ResourceStore({
+          info: storageInfo,
+          storage,
+          strategy: registration?.strategy ?? {},
+          environment,
+          standardFinalizers: storageInfo.group !== 'apiextensions.k8s.io',
+        })
         stores.set(key, store)
       }
       const own = groupResourceName({ group: info.group, resource: info.resource })

@@ -9,6 +9,8 @@ export interface Expected {
   readonly gvk: GroupVersionKind
   readonly schema: () => StructSchema
   readonly custom: boolean
+  /** See Endpoint.coerce. */
+  readonly coerce?: (object: Record<string, unknown>) => string[]
 }
 
 /** Bodies to objects. */
@@ -38,5 +40,6 @@ export interface Codec {
 }
 
 export function expectedOf(endpoint: Endpoint): Expected {
-  return { gvk: endpoint.info, schema: () => endpoint.info.schema(), custom: endpoint.custom }
+  const { bodySchema, coerce } = endpoint
+  return { gvk: endpoint.info, schema: () => (bodySchema ? bodySchema() : endpoint.info.schema()), custom: endpoint.custom, ...(coerce ? { coerce } : {}) }
 }

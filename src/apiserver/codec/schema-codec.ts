@@ -96,6 +96,7 @@ export class SchemaCodec implements Codec {
     }
     try {
       const decoded = canonicalize(value, expected.schema(), { strict: validation !== 'Ignore' })
+      decoded.strictErrors.push(...unknownFields(expected, decoded.object))
       if (validation === 'Strict' && decoded.strictErrors.length > 0) throw refuse(`strict decoding error: ${listErrors(decoded.strictErrors)}`)
       if (validation === 'Warn') for (const text of decoded.strictErrors) warn(text)
       return finish(decoded.object, meta, value)
@@ -213,6 +214,7 @@ export class SchemaCodec implements Codec {
       if (error instanceof DecodeError) throw this.unfit(meta, expected, error.message)
       throw error
     }
+    decoded.strictErrors.push(...unknownFields(expected, decoded.object))
     if (validation !== 'Ignore') {
       const errors = [...parsed.formatErrors, ...decoded.strictErrors]
       if (errors.length > 0) {
@@ -249,6 +251,10 @@ export class SchemaCodec implements Codec {
     }
     if (parsed.meta.apiVersion === '') throw wrongVersion('', apiVersionOf(expected.gvk))
   }
+}
+
+function unknownFields(expected: Expected, object: Record<string, unknown>): string[] {
+  return (expected.coerce?.(object) ?? []).map((path) => `unknown field ${quote(path)}`)
 }
 
 function wrongVersion(has: string, want: string): StatusError {

@@ -1,6 +1,6 @@
+import type { ResourceInfo, Scheme } from '../../api/scheme.ts'
 import { zeroStruct } from '../../apimachinery/json/index.ts'
 import { apiVersionOf, groupResourceName, type KubeObject, parseApiVersion } from '../../apimachinery/object.ts'
-import type { ResourceInfo, Scheme } from '../../api/scheme.ts'
 import { ALL_TYPES } from '../negotiation/accept.ts'
 import type { CreateHandler } from '../registry/create-handler.ts'
 import { genericStatusStrategy } from '../registry/generic-strategy.ts'
@@ -151,8 +151,6 @@ export function storageInfoOf(scheme: Scheme, info: ResourceInfo): ResourceInfo 
   if (!gv) return undefined
   // Stored versions are written without the group of legacy kinds; a bare version means the same group where that exists.
   return (
-    scheme.forResource({ ...gv, resource: info.resource }) ??
-    scheme.forResource({ group: info.group, version: gv.version, resource: info.resource }) ??
-    info
+    scheme.forResource({ ...gv, resource: info.resource }) ?? scheme.forResource({ group: info.group, version: gv.version, resource: info.resource }) ?? info
   )
 }

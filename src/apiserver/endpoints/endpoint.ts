@@ -1,5 +1,6 @@
-import type { GroupResource, GroupVersionKind, KubeObject } from '../../apimachinery/object.ts'
 import type { ResourceInfo } from '../../api/scheme.ts'
+import type { GroupResource, GroupVersionKind, KubeObject } from '../../apimachinery/object.ts'
+import type { StructSchema } from '../../apimachinery/schema/schema.ts'
 import type { MediaType } from '../negotiation/accept.ts'
 import type { ResourceStore } from '../registry/resource-store.ts'
 import type { KindRegistration, ScaleFields, SubresourceStrategy, TableColumns } from '../registry/strategy.ts'
@@ -22,6 +23,10 @@ export interface Endpoint {
   /** Media types of bodies and answers. */
   readonly mediaTypes: readonly MediaType[]
   readonly custom: boolean
+  /** What bodies are decoded by, when that is looser than the kind's shape. */
+  bodySchema?(): StructSchema
+  /** Drops what the kind does not know from a decoded object and fills defaults, in place; returns the paths of unknown fields. */
+  coerce?(object: Record<string, unknown>): string[]
   /** Warning sent with every answer of a deprecated version. */
   readonly deprecation?: string
   /** Bytes that every stored value of the kind begins with; list items leave the kind out. */
