@@ -19,6 +19,7 @@ import { unionAuthorizer } from './authorization/union.ts'
 import { buildChain } from './chain.ts'
 import { SchemaCodec } from './codec/schema-codec.ts'
 import { buildEndpoint, type EndpointParts, storageInfoOf } from './endpoints/build-endpoint.ts'
+import { DiscoveryPaths } from './endpoints/discovery-paths.ts'
 import type { ConnectHandler, CreateSubresource, VirtualKind } from './endpoints/endpoint.ts'
 import { EndpointTable } from './endpoints/endpoint-table.ts'
 import { NonResourcePaths } from './endpoints/non-resource.ts'
@@ -74,6 +75,8 @@ export interface ApiServerOptions {
   readonly inFlightLimits?: InFlightLimits
   /** In place of the two limits. */
   readonly flowControl?: (next: Handler) => Handler
+  /** host:port that discovery tells clients to use; default: where the server listens. */
+  readonly advertiseAddress?: string
   /** Storage of one resource; default: a watch cache over `kv`. */
   readonly storageFor?: (info: ResourceInfo, registration: KindRegistration | undefined) => ObjectStorage
   /** Paths and groups served by others: asked when the server has nothing of its own. */
@@ -89,6 +92,7 @@ export interface ApiServer {
   readonly ready: Promise<void>
   readonly endpoints: EndpointTable
   readonly paths: NonResourcePaths
+  readonly discovery: DiscoveryPaths
   readonly environment: HandlerEnvironment
   readonly scheme: Scheme
   /** The store of a resource, for handlers of subresources. */
@@ -129,6 +133,9 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   installBuiltins(options, scheme, environment, stores, storages, table)
   const paths = new NonResourcePaths(negotiator)
   paths.extraPaths = () => apiPaths(table)
+  let address = '127.0.0.1:443'
+  const discovery = new DiscoveryPaths(table, scheme, responder, () => options.advertiseAddress ?? address)
+  paths.serveFirst = (context) => discovery.serve(context)
   const inFlight: InFlight = { readOnly: 0, mutating: 0 }
   const state = { closing: false, closed: false }
   const router = createRouter({
@@ -185,6 +192,8 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     async listen(listenOptions) {
       const listener = await listenHTTPS(handle, listenOptions, drain)
       listeners.add(listener)
+      address = `${listener.host}:${listener.port}`
+      discovery.invalidate()
       return listener
     },
     inProcess(user) {
@@ -195,6 +204,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     ready: Promise.resolve(),
     endpoints: table,
     paths,
+    discovery,
     environment,
     scheme,
     store: (group, resource) => stores.get(groupResourceName({ group, resource })),

@@ -15,6 +15,9 @@ export interface Expected {
 
 /** Bodies to objects. */
 export interface Codec {
+  /** Loads what bodies of this type need; call before decoding one. */
+  prepare(contentType: string | undefined): Promise<void> | undefined
+
   /**
    * Decodes a body into an object of the expected kind, defaults not filled. @throws StatusError 400, 415
    * @param warn receives what fieldValidation=Warn reports

@@ -12,9 +12,19 @@ import { ALL_TYPES, JSON_TYPE, PROTOBUF_TYPE, YAML_TYPE } from '../negotiation/a
 import type { FieldValidation } from '../request/write-options.ts'
 import type { Codec, Expected } from './codec.ts'
 import { bodyTypeOf } from './content-type.ts'
-import { decodeProtobufBody, parseYAMLBody } from './other-formats.ts'
+import { decodeProtobufBody, YAMLBodies } from './other-formats.ts'
 
 const SCHEME_NAME = 'pkg/api/legacyscheme/scheme.go:30'
+
+const REMOVED_VERSIONS = new Set([
+  'apps/v1beta1',
+  'apps/v1beta2',
+  'extensions/v1beta1',
+  'batch/v1beta1',
+  'policy/v1beta1',
+  'autoscaling/v2beta1',
+  'autoscaling/v2beta2',
+])
 
 type Warn = (text: string) => void
 
@@ -25,14 +35,22 @@ interface Parsed {
   decode(schema: StructSchema, strict: boolean): { object: Record<string, unknown>; strictErrors: string[] }
   /** Strict errors of the format itself, such as repeated keys of YAML. */
   formatErrors: readonly string[]
+  /** The same as one text. */
+  strictText?: string
 }
 
 /** Decodes by the kinds' schemas. */
 export class SchemaCodec implements Codec {
   private readonly scheme: Scheme
+  private readonly yaml = new YAMLBodies()
 
   constructor(scheme: Scheme) {
     this.scheme = scheme
+  }
+
+  prepare(contentType: string | undefined): Promise<void> | undefined {
+    if (contentType === undefined || contentType === JSON_TYPE || !contentType.includes('yaml')) return undefined
+    return this.yaml.load()
   }
 
   decode(bytes: Uint8Array, contentType: string | undefined, expected: Expected, validation: FieldValidation, warn: Warn): KubeObject {
@@ -44,9 +62,7 @@ export class SchemaCodec implements Codec {
       if (meta.apiVersion === '') meta.apiVersion = apiVersionOf(expected.gvk)
     } else this.requireTypeMeta(parsed, bytes, expected)
     const schema = this.schemaFor(meta, expected)
-    const object = this.convert(parsed, schema, meta, expected, validation, warn)
-    this.requireKind(meta, expected)
-    return finish(object, meta, parsed.value)
+    return finish(this.convert(parsed, schema, meta, expected, validation, warn), meta, parsed.value)
   }
 
   fromValue(value: unknown, expected: Expected, validation: FieldValidation, warn: Warn): KubeObject {
@@ -64,9 +80,7 @@ export class SchemaCodec implements Codec {
       formatErrors: [],
       decode: (schema, strict) => canonicalize(value, schema, { strict }),
     }
-    const object = this.convert(parsed, this.schemaFor(meta, expected), meta, expected, validation, warn)
-    this.requireKind(meta, expected)
-    return finish(object, meta, value)
+    return finish(this.convert(parsed, this.schemaFor(meta, expected), meta, expected, validation, warn), meta, value)
   }
 
   fromPatched(
@@ -109,7 +123,7 @@ export class SchemaCodec implements Codec {
   patch(bytes: Uint8Array, type: string, validation: FieldValidation, warn: Warn): unknown {
     if (type === 'application/apply-patch+yaml') {
       if (bytes.length === 0) return {}
-      const parsed = parseYAMLBody(bytes, (message) => newBadRequest(`error decoding YAML: ${message}`))
+      const parsed = this.yaml.parse(bytes, (message) => newBadRequest(`error decoding YAML: ${message}`))
       if (parsed.formatErrors.length > 0) {
         if (validation === 'Strict') throw newBadRequest(`error strict decoding YAML: ${parsed.strictText}`)
         if (validation === 'Warn') for (const text of parsed.formatErrors) warn(text)
@@ -148,7 +162,7 @@ export class SchemaCodec implements Codec {
         `DeleteOptions in version ${quote(versionOf(apiVersion))} cannot be handled as a DeleteOptions: ${notRegistered({ apiVersion, kind: 'DeleteOptions' })}`,
       )
     }
-    const object = this.convert(parsed, schema, { apiVersion, kind: 'DeleteOptions' }, expected, 'Ignore', () => {})
+    const object = this.convert(parsed, schema, { apiVersion: 'meta.k8s.io/v1', kind: 'DeleteOptions' }, expected, 'Ignore', () => {})
     return object as unknown as DeleteOptions
   }
 
@@ -158,16 +172,17 @@ export class SchemaCodec implements Codec {
     if (type === PROTOBUF_TYPE) {
       if (expected.custom)
         throw newUnsupportedMediaType(`the body of the request was in an unknown format - accepted media types include: ${ALL_TYPES.join(', ')}`)
-      const decoded = decodeProtobufBody(bytes, this.scheme, expected, unrecognized)
+      const decoded = decodeProtobufBody(bytes, this.scheme, expected, unrecognized, (meta, message) => this.unfit(meta, expected, message))
       return { value: decoded.object, meta: decoded.meta, formatErrors: [], decode: () => ({ object: decoded.object, strictErrors: [] }) }
     }
     if (type === YAML_TYPE) {
-      const yaml = parseYAMLBody(bytes, unrecognized)
+      const yaml = this.yaml.parse(bytes, unrecognized)
       const { value } = yaml
       return {
         value,
         meta: this.metaOf(() => typeMetaOf(value), unrecognized),
         formatErrors: yaml.formatErrors,
+        ...(yaml.formatErrors.length ? { strictText: yaml.strictText } : {}),
         decode: (schema, strict) => canonicalize(value, schema, { strict }),
       }
     }
@@ -190,7 +205,9 @@ export class SchemaCodec implements Codec {
 
   private metaOf(read: () => TypeMeta, unrecognized: (message: string) => StatusError): TypeMeta {
     try {
-      return read()
+      const meta = read()
+      if (parseApiVersion(meta.apiVersion) === undefined) throw unrecognized(`unexpected GroupVersion string: ${meta.apiVersion}`)
+      return meta
     } catch (error) {
       if (error instanceof DecodeError) throw unrecognized(`couldn't get version/kind; json parse error: ${error.message}`)
       throw error
@@ -203,6 +220,9 @@ export class SchemaCodec implements Codec {
     if (expected.custom) return expected.schema()
     const schema = this.scheme.schemaOf(meta.apiVersion, meta.kind)
     if (schema) return schema
+    if (meta.kind === 'List' && meta.apiVersion === 'v1') this.requireKind(meta, expected)
+    // Versions that are no longer served are still known by name.
+    if (meta.kind === expected.gvk.kind && REMOVED_VERSIONS.has(meta.apiVersion)) throw wrongVersion(meta.apiVersion, apiVersionOf(expected.gvk))
     throw this.unfit(meta, expected, notRegistered(meta))
   }
 
@@ -216,12 +236,17 @@ export class SchemaCodec implements Codec {
     }
     decoded.strictErrors.push(...unknownFields(expected, decoded.object))
     if (validation !== 'Ignore') {
-      const errors = [...parsed.formatErrors, ...decoded.strictErrors]
+      const errors =
+        validation === 'Strict' && parsed.strictText !== undefined
+          ? [parsed.strictText, ...decoded.strictErrors]
+          : [...parsed.formatErrors, ...decoded.strictErrors]
       if (errors.length > 0) {
         if (validation === 'Strict') throw this.unfit(meta, expected, `strict decoding error: ${listErrors(errors)}`)
+        this.requireKind(meta, expected)
         for (const text of errors.slice(0, 100)) warn(text)
       }
     }
+    this.requireKind(meta, expected)
     return decoded.object
   }
 

@@ -64,8 +64,13 @@ export class NonResourcePaths {
     return this.metrics
   }
 
+  /** Asked before all paths: discovery, whose paths come and go. */
+  serveFirst: PathHandler = () => undefined
+
   serve(context: RequestContext): Promise<ApiResponse> | undefined {
     const { path } = context.info
+    const first = this.serveFirst(context)
+    if (first) return Promise.resolve(first)
     const exact = this.exact.get(path)
     if (exact) {
       const answer = exact(context)

@@ -30,8 +30,12 @@ export function createRouter(options: RouterOptions): Handler {
     const { info } = context
     if (!info.isResource) {
       if (info.problem) return internalPlain(info.path, info.problem)
-      return (await options.nonResource(context)) ?? (await options.fallback?.(context)) ?? notFoundPlain()
+      const served = (await options.nonResource(context)) ?? (await options.fallback?.(context))
+      if (served) return served
+      if (isBelowKnownGroup(info.path, table)) throw routerNotFound()
+      return notFoundPlain()
     }
+    if (!info.path.startsWith('/api')) return notFoundPlain()
     const endpoint = table.find(info.group, info.version, info.resource)
     if (!endpoint) {
       const other = await options.fallback?.(context)
@@ -41,12 +45,19 @@ export function createRouter(options: RouterOptions): Handler {
       if (info.prefix === 'api' && info.group !== '') return notFoundPlain()
       throw routerNotFound()
     }
-    if (endpoint.deprecation) context.warn(endpoint.deprecation)
     const target = targetOf(context, endpoint)
     if (!target) throw routerNotFound()
     if (target.subresource !== '') return subresource(environment, target)
     return resource(environment, target)
   }
+}
+
+/** `/api/v2` or `/apis/apps/v9`: an unknown version of what is built in. */
+function isBelowKnownGroup(path: string, table: EndpointTable): boolean {
+  if (path.startsWith('/api/')) return true
+  if (!path.startsWith('/apis/')) return false
+  const group = path.slice(6).split('/')[0] as string
+  return group !== '' && table.hasGroup(group) && !table.isCustomGroup(group)
 }
 
 /** Namespaced resources live below a namespace, others never do: no path reaches an object the authorizer was not asked about. */
@@ -70,6 +81,7 @@ function targetOf(context: RequestContext, endpoint: Endpoint): Target | undefin
 
 async function resource(environment: HandlerEnvironment, target: Target): Promise<ApiResponse> {
   const { context, endpoint, name } = target
+  if (endpoint.deprecation) warnWhenRouted(target, endpoint.deprecation)
   const { method } = context.request
   const { verbs } = endpoint.info
   if (context.info.watchPrefix) {
@@ -114,13 +126,29 @@ async function resource(environment: HandlerEnvironment, target: Target): Promis
   throw routerMethodNotAllowed()
 }
 
+/** The warning belongs to routes that exist. */
+function warnWhenRouted(target: Target, text: string): void {
+  const { context, endpoint, name } = target
+  const verb = METHOD_VERBS[context.request.method] ?? ''
+  const { verbs } = endpoint.info
+  const routed =
+    name === ''
+      ? verb === 'get'
+        ? verbs.includes('list')
+        : verb === 'delete'
+          ? verbs.includes('deletecollection')
+          : verbs.includes(verb)
+      : verbs.includes(verb)
+  if (routed) context.warn(text)
+}
+
 const METHOD_VERBS: Readonly<Record<string, string>> = { GET: 'get', PUT: 'update', PATCH: 'patch', POST: 'create', DELETE: 'delete' }
 
 async function subresource(environment: HandlerEnvironment, target: Target): Promise<ApiResponse> {
   const { context, endpoint } = target
   const sub: SubresourceEndpoint | undefined = endpoint.subresources.get(target.subresource)
-  if (!sub) throw routerNotFound()
   const { method } = context.request
+  if (!sub) return unhandled(target, METHOD_VERBS[method] ?? '')
   if (sub.kind === 'connect') {
     const verb = METHOD_VERBS[method] ?? ''
     if (target.subresource !== 'proxy' && !sub.verbs.includes(verb)) throw routerMethodNotAllowed()
@@ -149,6 +177,15 @@ async function subresource(environment: HandlerEnvironment, target: Target): Pro
       }
       return method === 'PATCH' ? handlePatch(environment, target, sub.strategy) : handleUpdate(environment, target, sub.strategy)
   }
+}
+
+/** A subresource that this server has no handler for: wrong methods and missing objects are told as they would be. */
+async function unhandled(target: Target, verb: string): Promise<ApiResponse> {
+  const known = target.endpoint.info.subresources.find((s) => s.name === target.subresource)
+  if (!known) throw routerNotFound()
+  if (!known.verbs.includes(verb)) throw routerMethodNotAllowed()
+  await target.endpoint.store?.get(target.namespace, target.name)
+  throw routerNotFound()
 }
 
 function internalPlain(path: string, problem: string): ApiResponse {

@@ -1,6 +1,6 @@
 import { newBadRequest, newTimeout } from '../../apimachinery/errors.ts'
-import type { Clock } from '../../base/clock.ts'
 import { quote } from '../../apimachinery/quote.ts'
+import type { Clock } from '../../base/clock.ts'
 import type { ApiResponse } from '../request/api-request.ts'
 import type { Handler } from '../request/context.ts'
 import { parseGoDuration } from '../request/go-duration.ts'

@@ -6,7 +6,7 @@ import { dedupOwnerReferences } from '../registry/metadata.ts'
 import type { ResourceStore } from '../registry/resource-store.ts'
 import type { ApiResponse } from '../request/api-request.ts'
 import { parseWriteRequest } from '../request/write-options.ts'
-import { AdmissionGate, BODY_LIMIT, checkTarget, ensureNamespace, type HandlerEnvironment, managerOf, type Target, writeScope } from './request-scope.ts'
+import { AdmissionGate, checkTarget, ensureNamespace, type HandlerEnvironment, managerOf, readBody, type Target, writeScope } from './request-scope.ts'
 
 /** POST of a new object. */
 export async function handleCreate(environment: HandlerEnvironment, target: Target): Promise<ApiResponse> {
@@ -14,7 +14,7 @@ export async function handleCreate(environment: HandlerEnvironment, target: Targ
   checkTarget(endpoint, target.namespace, undefined)
   const form = environment.responder.negotiator.negotiate(context, endpoint.mediaTypes, true)
   requireBodyType(context, endpoint)
-  const bytes = context.request.object === undefined ? await context.request.readBody(BODY_LIMIT) : undefined
+  const bytes = await readBody(environment, context)
   const options = parseWriteRequest(context, 'CreateOptions')
   const expected = expectedOf(endpoint)
   const warn = (text: string) => context.warn(text)
@@ -24,7 +24,14 @@ export async function handleCreate(environment: HandlerEnvironment, target: Targ
   ensureNamespace(endpoint, target.namespace, decoded)
   const named: Target = { ...target, name: '' }
   const manager = managerOf(context, options)
-  const object = await prepareNew(environment, named, decoded, manager, options.dryRun, optionsObject('CreateOptions', options, context.query.get('fieldManager')))
+  const object = await prepareNew(
+    environment,
+    named,
+    decoded,
+    manager,
+    options.dryRun,
+    optionsObject('CreateOptions', options, context.query.get('fieldManager')),
+  )
   const gate = object.gate
   const scope = writeScope(environment, target, 'create', options.dryRun)
   const written = await (endpoint.store as ResourceStore).create(scope, object.object, (final) => gate.validate('CREATE', final))
@@ -73,7 +80,11 @@ export function warnDuplicateOwners(target: Target, object: KubeObject, afterAdm
 }
 
 /** The options as an object, as admission webhooks are shown them. */
-export function optionsObject(kind: string, options: { dryRun: boolean; fieldValidation?: string; force?: boolean | undefined }, fieldManager: string | undefined): Record<string, unknown> {
+export function optionsObject(
+  kind: string,
+  options: { dryRun: boolean; fieldValidation?: string; force?: boolean | undefined },
+  fieldManager: string | undefined,
+): Record<string, unknown> {
   return {
     kind,
     apiVersion: 'meta.k8s.io/v1',

@@ -9,7 +9,7 @@ import { encodeContinue } from '../request/continue-token.ts'
 import { parseListRequest, validateListRequest } from '../request/list-options.ts'
 import { deleteOptionsOfQuery, validateDeleteOptions } from '../request/write-options.ts'
 import { readList } from './list.ts'
-import { AdmissionGate, BODY_LIMIT, checkTarget, type HandlerEnvironment, type Target, writeScope } from './request-scope.ts'
+import { AdmissionGate, checkTarget, type HandlerEnvironment, readBody, type Target, writeScope } from './request-scope.ts'
 import { parseSelection } from './selectors.ts'
 
 /** DELETE of one object. */
@@ -50,7 +50,7 @@ export async function readDeleteOptions(environment: HandlerEnvironment, target:
   const { context, endpoint } = target
   let options: DeleteOptions
   const given = context.request.object
-  const bytes = given === undefined ? await context.request.readBody(BODY_LIMIT) : undefined
+  const bytes = await readBody(environment, context)
   if (given !== undefined) options = { ...(given as DeleteOptions) }
   else if (bytes && bytes.length > 0) {
     requireBodyType(context, endpoint)

@@ -1,6 +1,6 @@
-import { badVersionError, parseResourceVersion } from '../request/list-options.ts'
-import type { ApiResponse } from '../request/api-request.ts'
 import type { ResourceStore } from '../registry/resource-store.ts'
+import type { ApiResponse } from '../request/api-request.ts'
+import { badVersionError, parseResourceVersion } from '../request/list-options.ts'
 import type { HandlerEnvironment, Target } from './request-scope.ts'
 
 /** GET of one object. */

@@ -59,6 +59,7 @@ export async function readList(endpoint: Endpoint, namespace: string, request: L
   let limit = request.limit
   if (request.continue !== '') {
     options.continue = decodeContinue(request.continue)
+    if (version === 0) limit = 0
     if (version !== undefined && version !== 0) throw newBadRequest('specifying resource version is not allowed when using continue')
   } else if (version !== undefined) {
     options.resourceVersion = version

@@ -17,6 +17,7 @@ import {
   ensureName,
   type HandlerEnvironment,
   managerOf,
+  readBody,
   type Target,
   writeScope,
 } from './request-scope.ts'
@@ -36,7 +37,7 @@ export async function handlePatch(environment: HandlerEnvironment, target: Targe
   checkTarget(endpoint, target.namespace, target.name)
   const form = environment.responder.negotiator.negotiate(context, endpoint.mediaTypes, true)
   const given = context.request.object
-  const bytes = given === undefined ? await context.request.readBody(BODY_LIMIT) : undefined
+  const bytes = await readBody(environment, context)
   const options = parseWriteRequest(context, 'PatchOptions', type === APPLY_PATCH)
   const patch = new Patch(environment, target, type, options, bytes, given)
   const store = endpoint.store as ResourceStore
@@ -84,14 +85,22 @@ class Patch {
   private readonly target: Target
   private readonly type: string
   private readonly options: WriteRequest
-  private readonly value: unknown
+  private readonly bytes: Uint8Array | undefined
+  private decoded: { value: unknown } | undefined
 
   constructor(environment: HandlerEnvironment, target: Target, type: string, options: WriteRequest, bytes: Uint8Array | undefined, given: unknown) {
     this.environment = environment
     this.target = target
     this.type = type
     this.options = options
-    this.value = bytes === undefined ? given : environment.codec.patch(bytes, type, options.fieldValidation, (text) => target.context.warn(text))
+    this.bytes = bytes
+    if (bytes === undefined) this.decoded = { value: given }
+  }
+
+  /** Read when first needed: a patch of what is not there never is. */
+  private get value(): unknown {
+    this.decoded ??= { value: this.environment.codec.patch(this.bytes as Uint8Array, this.type, this.options.fieldValidation, this.warn) }
+    return this.decoded.value
   }
 
   private warn = (text: string) => this.target.context.warn(text)

@@ -1,10 +1,10 @@
 import { newBadRequest, newNotFound } from '../../apimachinery/errors.ts'
 import type { GroupVersionKind, KubeObject } from '../../apimachinery/object.ts'
-import { isPathSegmentName } from '../../apimachinery/validation/names.ts'
 import { quote } from '../../apimachinery/quote.ts'
 import type { StructSchema } from '../../apimachinery/schema/schema.ts'
-import type { AdmissionChain } from '../admission/chain.ts'
+import { isPathSegmentName } from '../../apimachinery/validation/names.ts'
 import type { AdmissionOperation } from '../admission/admission.ts'
+import type { AdmissionChain } from '../admission/chain.ts'
 import type { Authorizer } from '../authorization/authorizer.ts'
 import { forbiddenError } from '../authorization/refusal.ts'
 import type { Codec } from '../codec/codec.ts'
@@ -38,6 +38,16 @@ export interface Target {
   readonly namespace: string
   readonly name: string
   readonly subresource: string
+}
+
+/** The bytes of a body, with the parser for them loaded; undefined when an object was handed over. */
+export async function readBody(environment: HandlerEnvironment, context: RequestContext): Promise<Uint8Array | undefined> {
+  const { request } = context
+  if (request.object !== undefined) return undefined
+  const bytes = await request.readBody(BODY_LIMIT)
+  const loading = environment.codec.prepare(request.headers['content-type'])
+  if (loading) await loading
+  return bytes
 }
 
 /** Refuses names that could reach another key of the store. */
@@ -123,7 +133,11 @@ export class AdmissionGate {
       resource: { group: endpoint.info.group, version: endpoint.info.version, resource: endpoint.info.resource },
       kind: { group: this.kind.group, version: this.kind.version, kind: this.kind.kind },
       subresource: this.subresource,
-      namespace: endpoint.info.namespaced ? this.target.namespace : endpoint.info.resource === 'namespaces' && endpoint.info.group === '' ? (object?.metadata.name ?? this.target.name) : '',
+      namespace: endpoint.info.namespaced
+        ? this.target.namespace
+        : endpoint.info.resource === 'namespaces' && endpoint.info.group === ''
+          ? (object?.metadata.name ?? this.target.name)
+          : '',
       name: this.target.name !== '' ? this.target.name : (object?.metadata.name ?? ''),
       ...(object ? { object } : {}),
       ...(old ? { oldObject: old } : {}),

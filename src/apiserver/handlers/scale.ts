@@ -1,4 +1,4 @@
-import { newConflict, newInvalid, newBadRequest } from '../../apimachinery/errors.ts'
+import { newBadRequest, newConflict, newInvalid } from '../../apimachinery/errors.ts'
 import { FieldPath, invalid } from '../../apimachinery/field.ts'
 import { formatLabelSelector, formatLabels } from '../../apimachinery/labels.ts'
 import type { GroupVersionKind, KubeObject } from '../../apimachinery/object.ts'
@@ -13,7 +13,17 @@ import type { ApiResponse } from '../request/api-request.ts'
 import { parseWriteRequest } from '../request/write-options.ts'
 import { optionsObject } from './create.ts'
 import { APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH } from './patch.ts'
-import { AdmissionGate, BODY_LIMIT, checkTarget, ensureName, ensureNamespace, type HandlerEnvironment, managerOf, type Target, writeScope } from './request-scope.ts'
+import {
+  AdmissionGate,
+  checkTarget,
+  ensureName,
+  ensureNamespace,
+  type HandlerEnvironment,
+  managerOf,
+  readBody,
+  type Target,
+  writeScope,
+} from './request-scope.ts'
 
 const SCALE: GroupVersionKind = { group: 'autoscaling', version: 'v1', kind: 'Scale' }
 
@@ -91,7 +101,7 @@ export async function handleWriteScale(environment: HandlerEnvironment, target: 
   const form = environment.responder.negotiator.negotiate(context, endpoint.mediaTypes, true)
   if (!patching) requireBodyType(context, endpoint)
   const given = context.request.object
-  const bytes = given === undefined ? await context.request.readBody(BODY_LIMIT) : undefined
+  const bytes = await readBody(environment, context)
   const options = parseWriteRequest(context, patching ? 'PatchOptions' : 'UpdateOptions', type === APPLY_PATCH)
   const expected: Expected = { gvk: SCALE, schema: () => environment.scaleSchema(), custom: false }
   const warn = (text: string) => context.warn(text)
@@ -124,7 +134,11 @@ export async function handleWriteScale(environment: HandlerEnvironment, target: 
         throw newInvalid(SCALE, target.name, [invalid(FieldPath.root('spec', 'replicas'), replicas, 'must be greater than or equal to 0')])
       }
       if (scale.metadata.uid && scale.metadata.uid !== current.metadata.uid) {
-        throw newConflict(endpoint.gr, target.name, `Precondition failed: UID in precondition: ${scale.metadata.uid}, UID in object meta: ${current.metadata.uid}`)
+        throw newConflict(
+          endpoint.gr,
+          target.name,
+          `Precondition failed: UID in precondition: ${scale.metadata.uid}, UID in object meta: ${current.metadata.uid}`,
+        )
       }
       const object = deepCopy(current)
       write(object, fields.specReplicasPath, replicas)

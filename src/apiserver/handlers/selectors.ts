@@ -36,7 +36,14 @@ const OWN_CONVERSION = new Set([
   'podcertificaterequests.certificates.k8s.io',
 ])
 
-const NO_NAMESPACE_LABEL = new Set(['nodes', 'namespaces', 'certificatesigningrequests.certificates.k8s.io', 'clustertrustbundles.certificates.k8s.io', 'podcertificaterequests.certificates.k8s.io', 'resourceslices.resource.k8s.io'])
+const NO_NAMESPACE_LABEL = new Set([
+  'nodes',
+  'namespaces',
+  'certificatesigningrequests.certificates.k8s.io',
+  'clustertrustbundles.certificates.k8s.io',
+  'podcertificaterequests.certificates.k8s.io',
+  'resourceslices.resource.k8s.io',
+])
 
 /** Parses both selectors of a request. @throws StatusError 400 */
 export function parseSelection(endpoint: Endpoint, labelText: string, fieldText: string): Selection {
@@ -94,7 +101,8 @@ function checkFieldLabel(endpoint: Endpoint, label: string): void {
   const own = endpoint.registration?.strategy.selectableFieldLabels
   if (own?.includes(label)) return
   if (key === 'jobs.batch') throw newBadRequest(`field label ${quote(label)} not supported for Job`)
-  if (key === 'resourceslices.resource.k8s.io') throw newBadRequest(`field label not supported for resource.k8s.io/${endpoint.info.version}, Kind=ResourceSlice: ${label}`)
+  if (key === 'resourceslices.resource.k8s.io')
+    throw newBadRequest(`field label not supported for resource.k8s.io/${endpoint.info.version}, Kind=ResourceSlice: ${label}`)
   if (endpoint.custom || OWN_CONVERSION.has(key)) throw newBadRequest(`field label not supported: ${label}`)
   throw newBadRequest(`${quote(label)} is not a known field selector: only "metadata.name", "metadata.namespace"`)
 }

@@ -1,12 +1,12 @@
 import { newBadRequest } from '../../apimachinery/errors.ts'
+import type { KubeObject } from '../../apimachinery/object.ts'
+import { type Expected, expectedOf } from '../codec/codec.ts'
 import { requireBodyType } from '../codec/content-type.ts'
 import type { SubresourceEndpoint } from '../endpoints/endpoint.ts'
 import type { ApiResponse } from '../request/api-request.ts'
 import { parseWriteRequest } from '../request/write-options.ts'
-import { expectedOf, type Expected } from '../codec/codec.ts'
 import { optionsObject } from './create.ts'
-import { AdmissionGate, BODY_LIMIT, checkTarget, ensureNamespace, type HandlerEnvironment, type Target } from './request-scope.ts'
-import type { KubeObject } from '../../apimachinery/object.ts'
+import { AdmissionGate, checkTarget, ensureNamespace, type HandlerEnvironment, readBody, type Target } from './request-scope.ts'
 
 /** POST to a subresource such as `binding`, `eviction` or `token`. */
 export async function handleCreateSubresource(
@@ -76,10 +76,14 @@ export async function handleVirtualRead(environment: HandlerEnvironment, target:
   })
 }
 
-async function readNew(environment: HandlerEnvironment, target: Target, expected: Expected): Promise<{ object: KubeObject; dryRun: boolean; options: Record<string, unknown> }> {
+async function readNew(
+  environment: HandlerEnvironment,
+  target: Target,
+  expected: Expected,
+): Promise<{ object: KubeObject; dryRun: boolean; options: Record<string, unknown> }> {
   const { context, endpoint } = target
   requireBodyType(context, endpoint)
-  const bytes = context.request.object === undefined ? await context.request.readBody(BODY_LIMIT) : undefined
+  const bytes = await readBody(environment, context)
   const write = parseWriteRequest(context, 'CreateOptions')
   const warn = (text: string) => context.warn(text)
   const object = bytes

@@ -8,7 +8,18 @@ import type { SubresourceStrategy } from '../registry/strategy.ts'
 import type { ApiResponse } from '../request/api-request.ts'
 import { parseWriteRequest } from '../request/write-options.ts'
 import { optionsObject, prepareNew, toDefaultedStorage, warnDuplicateOwners } from './create.ts'
-import { AdmissionGate, authorizeCreate, BODY_LIMIT, checkTarget, ensureName, ensureNamespace, type HandlerEnvironment, managerOf, type Target, writeScope } from './request-scope.ts'
+import {
+  AdmissionGate,
+  authorizeCreate,
+  checkTarget,
+  ensureName,
+  ensureNamespace,
+  type HandlerEnvironment,
+  managerOf,
+  readBody,
+  type Target,
+  writeScope,
+} from './request-scope.ts'
 
 /** PUT of an object or of one of its object-shaped subresources. */
 export async function handleUpdate(environment: HandlerEnvironment, target: Target, subresource?: SubresourceStrategy): Promise<ApiResponse> {
@@ -16,7 +27,7 @@ export async function handleUpdate(environment: HandlerEnvironment, target: Targ
   checkTarget(endpoint, target.namespace, target.name)
   const form = environment.responder.negotiator.negotiate(context, endpoint.mediaTypes, true)
   requireBodyType(context, endpoint)
-  const bytes = context.request.object === undefined ? await context.request.readBody(BODY_LIMIT) : undefined
+  const bytes = await readBody(environment, context)
   const options = parseWriteRequest(context, 'UpdateOptions')
   const expected = expectedOf(endpoint)
   const warn = (text: string) => context.warn(text)

@@ -36,7 +36,8 @@ export async function handleWatch(
   if (request.sendInitialEvents !== undefined) options.sendInitialEvents = request.sendInitialEvents
   else if (version === undefined || version === 0) options.sendInitialEvents = true
   if (request.allowWatchBookmarks) options.bookmarks = true
-  const seconds = request.timeoutSeconds && request.timeoutSeconds > 0 ? request.timeoutSeconds : MIN_TIMEOUT_SECONDS + environment.random.int(MIN_TIMEOUT_SECONDS)
+  const seconds =
+    request.timeoutSeconds && request.timeoutSeconds > 0 ? request.timeoutSeconds : MIN_TIMEOUT_SECONDS + environment.random.int(MIN_TIMEOUT_SECONDS)
   const deadlineAt = environment.clock.monotonic() + seconds * 1000
   options.timeoutMs = seconds * 1000
   const encoder = eventEncoder(environment, target, form)

@@ -98,7 +98,10 @@ export class Negotiator {
         const eq = p.indexOf('=')
         if (eq < 0) continue
         const key = p.slice(0, eq).trim().toLowerCase()
-        const value = p.slice(eq + 1).trim().replace(/^"(.*)"$/, '$1')
+        const value = p
+          .slice(eq + 1)
+          .trim()
+          .replace(/^"(.*)"$/, '$1')
         if (key === 'q') q = Number.parseFloat(value)
         else params.set(key, value)
       }

@@ -1,6 +1,6 @@
 import type { ResourceInfo } from '../../api/scheme.ts'
-import { deepEqual } from '../../base/deep-freeze.ts'
 import type { KubeObject } from '../../apimachinery/object.ts'
+import { deepEqual } from '../../base/deep-freeze.ts'
 import type { NameRule, Strategy, SubresourceStrategy } from './strategy.ts'
 
 /** What differs from kind to kind in generic writing, by `resource.group`. A kind's own strategy overrides it. */

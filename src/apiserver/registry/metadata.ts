@@ -43,7 +43,13 @@ export function dedupOwnerReferences(meta: ObjectMeta): string[] {
   const kept: typeof references = []
   for (const reference of references) {
     const twin = kept.find(
-      (k) => k.uid === reference.uid && k.name === reference.name && k.kind === reference.kind && k.apiVersion === reference.apiVersion && k.controller === reference.controller && k.blockOwnerDeletion === reference.blockOwnerDeletion,
+      (k) =>
+        k.uid === reference.uid &&
+        k.name === reference.name &&
+        k.kind === reference.kind &&
+        k.apiVersion === reference.apiVersion &&
+        k.controller === reference.controller &&
+        k.blockOwnerDeletion === reference.blockOwnerDeletion,
     )
     if (twin) {
       if (!duplicates.includes(reference.uid)) duplicates.push(reference.uid)

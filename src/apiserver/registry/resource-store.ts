@@ -1,10 +1,19 @@
-import { newAlreadyExists, newConflict, newGenerateNameConflict, newInvalid, newNotFound, OPTIMISTIC_LOCK_TEXT, StatusError } from '../../apimachinery/errors.ts'
+import type { ResourceInfo } from '../../api/scheme.ts'
+import {
+  newAlreadyExists,
+  newConflict,
+  newGenerateNameConflict,
+  newInvalid,
+  newNotFound,
+  OPTIMISTIC_LOCK_TEXT,
+  StatusError,
+} from '../../apimachinery/errors.ts'
 import { type ErrorList, FieldPath, invalid } from '../../apimachinery/field.ts'
 import type { DeleteOptions } from '../../apimachinery/meta/v1/types.generated.ts'
 import type { GroupResource, KubeObject } from '../../apimachinery/object.ts'
+import { quote } from '../../apimachinery/quote.ts'
 import { nameIsPathSegment, type ObjectNameRule, objectNameRule } from '../../apimachinery/validation/names.ts'
 import { validateObjectMeta, validateObjectMetaUpdate } from '../../apimachinery/validation/object-meta.ts'
-import type { ResourceInfo } from '../../api/scheme.ts'
 import { deepCopy, deepEqual, deepFreeze } from '../../base/deep-freeze.ts'
 import { KeyExistsError, type ObjectStorage, type StoredObject, type WriteMeta } from '../../storage/interface.ts'
 import { checkDeletePreconditions, isReadyToGo, planDeletion } from './deletion.ts'
@@ -113,8 +122,12 @@ export class ResourceStore {
 
   /** Stores a new object; `object` is owned by the store from here on. */
   async create(scope: WriteScope, object: KubeObject, validateAdmission?: (object: KubeObject) => Promise<void> | void): Promise<Written> {
-    if (object.metadata.resourceVersion) {
-      throw new StatusError({ code: 500, reason: '', message: 'resourceVersion should not be set on objects to be created' })
+    const version = object.metadata.resourceVersion
+    if (version) {
+      if (UINT.test(version) && Number(version) !== 0) {
+        throw new StatusError({ code: 500, reason: '', message: 'resourceVersion should not be set on objects to be created' })
+      }
+      delete object.metadata.resourceVersion
     }
     if (object.metadata.name || !object.metadata.generateName) return this.createOnce(scope, object, validateAdmission, false)
     for (let attempt = 1; ; attempt++) {
@@ -142,8 +155,10 @@ export class ResourceStore {
     meta.uid = scope.context.uuid()
     meta.creationTimestamp = formatTime(scope.context.now())
     if (!this.info.namespaced) delete meta.namespace
-    delete meta.generation
-    if (strategy.generationMode === 'spec' && this.startsGeneration()) meta.generation = 1
+    if (strategy.generationMode === 'spec') {
+      if (this.startsGeneration()) meta.generation = 1
+      else delete meta.generation
+    }
     if (generated) meta.name = generateName(this.environment.random, meta.generateName as string)
     if (strategy.statusOnMain === 'drop') this.dropStatus(object)
     strategy.prepareForCreate?.(object as never, scope.context)
@@ -153,8 +168,8 @@ export class ResourceStore {
       METADATA,
     )
     const name = meta.name ?? ''
-    if (name !== '') for (const m of nameIsPathSegment(name, false)) pushNew(errors, invalid(METADATA.child('name'), name, m))
     if (strategy.validate) errors.push(...strategy.validate(object as never, scope.context))
+    if (errors.length === 0) for (const m of nameIsPathSegment(name, false)) errors.push(invalid(METADATA.child('name'), name, m))
     if (errors.length > 0) throw newInvalid(this.info, name, errors)
     if (strategy.warningsOnCreate) for (const w of strategy.warningsOnCreate(object as never, scope.context)) scope.warn(w)
     strategy.canonicalize?.(object as never)
@@ -261,7 +276,7 @@ export class ResourceStore {
     if (hooks.subresource || hooks.noCreate || !(this.strategy.allowCreateOnUpdate || hooks.forceCreate)) throw newNotFound(this.gr, name)
     await hooks.authorizeCreate?.()
     const object = await hooks.transform(undefined)
-    if (hooks.forceCreate) delete object.metadata.resourceVersion
+    delete object.metadata.resourceVersion
     // Creation is a transaction of its own; a race with another creator is told as such.
     throw new NewObject(await this.create(scope, object, hooks.validateCreate))
   }
@@ -272,7 +287,10 @@ export class ResourceStore {
     const meta = object.metadata
     const oldMeta = old.metadata
     const name = oldMeta.name as string
-    if (!meta.resourceVersion) {
+    if (meta.resourceVersion && !UINT.test(meta.resourceVersion)) {
+      throw new StatusError({ code: 500, reason: '', message: `strconv.ParseUint: parsing ${quote(meta.resourceVersion)}: invalid syntax` })
+    }
+    if (!meta.resourceVersion || Number(meta.resourceVersion) === 0) {
       if (!strategy.allowUnconditionalUpdate) {
         throw newInvalid({ group: this.info.group, kind: this.info.resource }, name, [
           invalid(METADATA.child('resourceVersion'), 0, 'must be specified for an update'),
@@ -286,10 +304,9 @@ export class ResourceStore {
     else meta.namespace ??= oldMeta.namespace as string
     keep(meta, oldMeta, 'generation')
     keep(meta, oldMeta, 'creationTimestamp')
-    keep(meta, oldMeta, 'deletionTimestamp')
-    keep(meta, oldMeta, 'deletionGracePeriodSeconds')
+    if (oldMeta.deletionTimestamp) meta.deletionTimestamp = oldMeta.deletionTimestamp
+    if (oldMeta.deletionGracePeriodSeconds !== undefined) meta.deletionGracePeriodSeconds ??= oldMeta.deletionGracePeriodSeconds
     if (!meta.uid) keep(meta, oldMeta, 'uid')
-    if (!meta.generateName && oldMeta.generateName) meta.generateName = oldMeta.generateName
     delete meta.selfLink
     if (hooks.subresource) {
       hooks.subresource.prepareForUpdate(object as never, old as never, scope.context)
@@ -299,7 +316,11 @@ export class ResourceStore {
     } else {
       if (strategy.statusOnMain === 'drop') keepStatus(object, old)
       strategy.prepareForUpdate?.(object as never, old as never, scope.context)
-      if (strategy.generationMode === 'spec' && (meta.generation ?? 0) === (oldMeta.generation ?? 0) && strategy.generationChanged(object as never, old as never)) {
+      if (
+        strategy.generationMode === 'spec' &&
+        (meta.generation ?? 0) === (oldMeta.generation ?? 0) &&
+        strategy.generationChanged(object as never, old as never)
+      ) {
         meta.generation = (oldMeta.generation ?? 0) + 1
       }
     }
@@ -416,9 +437,7 @@ class NewObject {
 
 const MOVED = new Error('the object changed meanwhile')
 
-function pushNew(errors: ErrorList, error: ErrorList[number]): void {
-  if (!errors.some((e) => e.field === error.field && e.body === error.body)) errors.push(error)
-}
+const UINT = /^\d{1,20}$/
 
 function keep<K extends string>(to: Partial<Record<K, unknown>>, from: Partial<Record<K, unknown>>, name: K): void {
   if (from[name] === undefined) delete to[name]

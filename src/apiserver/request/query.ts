@@ -57,6 +57,22 @@ function unescapeQuery(text: string): string | undefined {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '))
   } catch {
-    return undefined
+    return unescapeBytes(text)
   }
+}
+
+/** Escapes that are no UTF-8: bytes that make no character become U+FFFD. Undefined: no escapes at all. */
+function unescapeBytes(text: string): string | undefined {
+  const bytes: number[] = []
+  for (let i = 0; i < text.length; i++) {
+    const c = text[i] as string
+    if (c === '%') {
+      const hex = text.slice(i + 1, i + 3)
+      if (!/^[0-9a-fA-F]{2}$/.test(hex)) return undefined
+      bytes.push(Number.parseInt(hex, 16))
+      i += 2
+    } else if (c === '+') bytes.push(32)
+    else bytes.push(...Buffer.from(c, 'utf8'))
+  }
+  return Buffer.from(bytes).toString('utf8')
 }

@@ -43,7 +43,9 @@ export function includeObjectOf(context: RequestContext): IncludeObject {
     case 'None':
       return value
     default:
-      throw newBadRequest(`Unable to convert to Table as requested: includeObject: Invalid value: ${quote(value)}: must be 'Metadata', 'Object', 'None', or empty`)
+      throw newBadRequest(
+        `Unable to convert to Table as requested: includeObject: Invalid value: ${quote(value)}: must be 'Metadata', 'Object', 'None', or empty`,
+      )
   }
 }
 

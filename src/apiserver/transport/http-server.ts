@@ -69,7 +69,9 @@ export async function listenHTTPS(serve: Serve, options: ListenOptions, closeAll
   })
   server.on('request', (request, response) => {
     if (request.httpVersionMajor === 2) return
-    serveMessage(serve, request as unknown as IncomingMessage, response as unknown as ServerResponse).catch(() => (request as unknown as IncomingMessage).socket.destroy())
+    serveMessage(serve, request as unknown as IncomingMessage, response as unknown as ServerResponse).catch(() =>
+      (request as unknown as IncomingMessage).socket.destroy(),
+    )
   })
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on('error', () => {})

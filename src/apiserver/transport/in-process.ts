@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
+import { deepFreeze } from '../../base/deep-freeze.ts'
 import { ConnectionError, type WatchEvent } from '../../client/client.ts'
 import type { Transport, TransportRequest, TransportResponse } from '../../client/transport.ts'
-import { deepFreeze } from '../../base/deep-freeze.ts'
 import type { UserInfo } from '../authentication/authenticator.ts'
 import type { ApiRequest, ApiResponse, WatchBody, WatchHandle } from '../request/api-request.ts'
 import { splitTarget } from './headers.ts'
@@ -94,7 +94,8 @@ export class InProcessTransport implements Transport {
       if (value !== undefined) headers[name] = Array.isArray(value) ? value.join(', ') : value
     }
     const object = response.object === undefined ? undefined : deepFreezeOnce(response.object)
-    const bytes = () => response.bytes ?? (response.chunks ? Buffer.concat(response.chunks) : object === undefined ? EMPTY : Buffer.from(JSON.stringify(object)))
+    const bytes = () =>
+      response.bytes ?? (response.chunks ? Buffer.concat(response.chunks) : object === undefined ? EMPTY : Buffer.from(JSON.stringify(object)))
     const answer: TransportResponse = {
       status: response.status,
       headers,
