@@ -84,7 +84,7 @@ function typeTable(facts: Facts, name: string, type: FactType): TypeTable {
     return { a: local(type.alias, facts), ...(values?.length && type.markers?.includes('enum') ? { e: values } : {}) }
   }
   const structType = marker(type.markers, 'structType')
-  return { f: (type.fields ?? []).map((f) => fieldTable(f, name, facts)), ...(structType ? { st: structType as 'atomic' } : {}) }
+  return { f: (type.fields ?? []).map((f) => fieldTable(f, name, facts)), ...(structType ? { st: structType as 'atomic' } : {}), ...(type.markers?.includes('union') ? { u: 1 as const } : {}) }
 }
 
 function fieldTable(f: FactField, type: string, facts: Facts): FieldTable {
@@ -115,6 +115,7 @@ function fieldTable(f: FactField, type: string, facts: Facts): FieldTable {
   if (def !== undefined) out.d = defaultValue(def, facts)
   const gate = marker(f.markers, 'featureGate')
   if (gate) out.g = gate
+  if (has('unionDiscriminator')) out.ud = 1
   if (OMITZERO.has(`${facts.importPath}.${type}.${f.name}`)) out.z = 1
   return out
 }

@@ -1,4 +1,4 @@
-import type { FieldSchema, FieldTable, PackageTable, ProtoEntry, ScalarKind, Schema, StructSchema } from './schema.ts'
+import type { FieldSchema, FieldTable, PackageTable, ProtoEntry, ScalarKind, Schema, StructSchema, TypeTable } from './schema.ts'
 
 const SCALARS: Record<string, ScalarKind> = {
   string: 'string',
@@ -75,7 +75,7 @@ export class SchemaRegistry {
       this.types.set(name, named)
       return named
     }
-    return this.struct(name, path, table.f ?? [], table.st === 'atomic')
+    return this.struct(name, path, table)
   }
 
   /** Like `type`, for names that are known to be structs. */
@@ -85,11 +85,12 @@ export class SchemaRegistry {
     return schema
   }
 
-  private struct(name: string, path: string, tables: FieldTable[], atomic: boolean): StructSchema {
+  private struct(name: string, path: string, table: TypeTable): StructSchema {
+    const tables: FieldTable[] = table.f ?? []
     const fields: FieldSchema[] = []
     const byName = new Map<string, FieldSchema>()
     const proto: ProtoEntry[] = []
-    const schema: StructSchema = { kind: 'struct', name, fields, byName, proto, ...(atomic ? { atomic } : {}) }
+    const schema: StructSchema = { kind: 'struct', name, fields, byName, proto, ...(table.st === 'atomic' ? { atomic: true } : {}), ...(table.u ? { union: unionOf(tables) } : {}) }
     this.types.set(name, schema)
     for (const t of tables) {
       const { schema: type, pointer } = this.expression(t.t, path)
@@ -145,6 +146,12 @@ export class SchemaRegistry {
     if (scalar) return { schema: { kind: 'scalar', scalar, ...(text.includes('.') ? { goType: text.slice(text.lastIndexOf('/') + 1) } : {}) }, pointer: false }
     return { schema: this.type(text.includes('.') ? text : `${path}.${text}`), pointer: false }
   }
+}
+
+function unionOf(fields: readonly FieldTable[]): { discriminator?: string; members: string[] } {
+  const discriminator = fields.find((f) => f.ud)?.n
+  const members = fields.flatMap((f) => (f.n === undefined || f.ud ? [] : [f.n]))
+  return { ...(discriminator === undefined ? {} : { discriminator }), members }
 }
 
 function specialSchema(kind: string, props: () => StructSchema): Schema {

@@ -59,6 +59,8 @@ export interface StructSchema {
   readonly proto: readonly ProtoEntry[]
   /** Unknown fields are kept (x-kubernetes-preserve-unknown-fields); built-in kinds never do. */
   readonly preserveUnknown?: boolean
+  /** At most one of the members is set; the discriminator, if there is one, names it. */
+  readonly union?: { readonly discriminator?: string; readonly members: readonly string[] }
   /** `structType=atomic` on the type or `x-kubernetes-map-type: atomic`. */
   readonly atomic?: boolean
 }
@@ -109,6 +111,8 @@ export interface TypeTable {
   e?: string[]
   /** Fields of a struct. */
   f?: FieldTable[]
+  /** A union: 1. */
+  u?: 1
   /** structType of the type. */
   st?: 'atomic' | 'granular'
 }
@@ -132,6 +136,8 @@ export interface FieldTable {
   st?: 'atomic' | 'granular'
   d?: unknown
   g?: string
+  /** Discriminator of the union: 1. */
+  ud?: 1
   /** omitzero: 1. */
   z?: 1
 }
