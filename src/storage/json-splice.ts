@@ -120,8 +120,8 @@ export function splicePoint(b: Uint8Array): SplicePoint | undefined {
       if (goesAfter) {
         insertAt = keyStart
         isFirst = count === 0
-        // Objects of ours carry no resourceVersion further on.
-        if (goOrder) return skipValue(b, valueStart)
+        // In Go's order it would have come before this one.
+        if (goOrder) return -1
       }
     }
     count++

@@ -164,6 +164,14 @@ export class FutureRevisionError extends Error {
   }
 }
 
+/** More than etcd's limit of 1.5 MiB in one transaction. */
+export class RequestTooLargeError extends Error {
+  constructor() {
+    super('etcdserver: request is too large')
+    this.name = 'RequestTooLargeError'
+  }
+}
+
 export class LeaseExistsError extends Error {
   constructor() {
     super('etcdserver: lease already exists')

@@ -1,4 +1,14 @@
-import type { Compare, KeyValue, OpResult, RangeRequest, RangeResult, TxnOp, TxnRequest, TxnResult } from '../kv.ts'
+import {
+  type Compare,
+  type KeyValue,
+  type OpResult,
+  type RangeRequest,
+  type RangeResult,
+  RequestTooLargeError,
+  type TxnOp,
+  type TxnRequest,
+  type TxnResult,
+} from '../kv.ts'
 import { NO_LEASE, Row, type Rows, tombstone, type Write } from './row.ts'
 
 /** A transaction wrote one key twice. */
@@ -98,6 +108,21 @@ export function withoutValue(row: Row): KeyValue {
   }
 }
 
+const MAX_REQUEST_BYTES = 1.5 * 1024 * 1024
+
+/** Throws RequestTooLargeError for what etcd would not take. */
+function checkSize(request: TxnRequest): number {
+  let size = 0
+  for (const ops of [request.success, request.failure ?? []]) {
+    for (const op of ops) {
+      if (op.op === 'put') size += op.key.length + op.value.length
+      else if (op.op === 'txn') size += checkSize(op.request)
+    }
+  }
+  if (size > MAX_REQUEST_BYTES) throw new RequestTooLargeError()
+  return size
+}
+
 export interface Evaluated {
   rows: Rows
   writes: Write[]
@@ -106,6 +131,7 @@ export interface Evaluated {
 
 /** Runs a transaction over `rows` without effect on anything but its return value. */
 export function evaluate(request: TxnRequest, rows: Rows, context: EvaluateContext): Evaluated {
+  checkSize(request)
   if (request.success.length > 1 || request.success[0]?.op === 'txn') checkDuplicates(request.success)
   if (request.failure && (request.failure.length > 1 || request.failure[0]?.op === 'txn')) checkDuplicates(request.failure)
   const writes: Write[] = []
