@@ -140,7 +140,8 @@ function checkNumber(value: number, props: Props, at: FieldPath, name: string, e
 
 function checkList(value: readonly unknown[], props: Props, at: FieldPath, name: string, errors: ErrorList): void {
   const items = itemsOf(props)
-  if (items) for (const [i, item] of value.entries()) check(item, items, at.index(i), errors, isEmbedded(items))
+  const base = at === NIL ? FieldPath.root('') : at
+  if (items) for (const [i, item] of value.entries()) check(item, items, base.index(i), errors, isEmbedded(items))
   if (props.minItems !== undefined && value.length < props.minItems) {
     errors.push(field.invalid(at, value.length, `${name} in body should have at least ${props.minItems} items`))
   }
