@@ -130,6 +130,7 @@ const SCALES: Readonly<Record<string, typeof REPLICAS>> = {
 function subresourceOf(handler: CreateHandler | undefined): CreateSubresource | undefined {
   if (!handler) return undefined
   return {
+    defaults: (object) => handler.defaults?.(object),
     create: async ({ context, namespace, name, object, dryRun, validate }) => {
       await validate(object)
       return handler.create(object, {

@@ -47,6 +47,8 @@ export type SubresourceEndpoint =
 
 /** A subresource that is only posted to: binding, eviction, token. */
 export interface CreateSubresource {
+  /** Fills defaults of the body in place; a handler with it answers with the object, and its fields are given owners. */
+  defaults?(object: KubeObject): void
   /** The answer's object, sent with 201. */
   create(call: SubresourceCall): Promise<KubeObject>
 }

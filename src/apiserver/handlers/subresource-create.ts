@@ -6,7 +6,9 @@ import type { SubresourceEndpoint } from '../endpoints/endpoint.ts'
 import type { ApiResponse } from '../request/api-request.ts'
 import { parseWriteRequest } from '../request/write-options.ts'
 import { optionsObject } from './create.ts'
-import { AdmissionGate, checkTarget, ensureNamespace, type HandlerEnvironment, readBody, type Target } from './request-scope.ts'
+import { AdmissionGate, checkTarget, ensureNamespace, type HandlerEnvironment, managerOf, readBody, type Target } from './request-scope.ts'
+
+const same = (object: KubeObject) => object
 
 /** POST to a subresource such as `binding`, `eviction` or `token`. */
 export async function handleCreateSubresource(
@@ -16,9 +18,14 @@ export async function handleCreateSubresource(
 ): Promise<ApiResponse> {
   const { context, endpoint } = target
   checkTarget(endpoint, target.namespace, target.name)
-  const form = environment.responder.negotiator.negotiate(context, endpoint.mediaTypes, true)
+  const form = environment.responder.negotiator.negotiate(context, endpoint.mediaTypes, false)
   const expected: Expected = { gvk: subresource.gvk, schema: () => environment.schemaOf(subresource.gvk), custom: false }
-  const { object, dryRun, options } = await readNew(environment, target, expected)
+  const { object, dryRun, options, manager } = await readNew(environment, target, expected)
+  if (subresource.handler.defaults) {
+    subresource.handler.defaults(object)
+    const spoken = { ...endpoint, info: { ...endpoint.info, ...subresource.gvk, schema: expected.schema }, toStorage: same, fromStorage: same }
+    environment.managedFields.update(spoken, undefined, object, manager, target.subresource)
+  }
   if (object.metadata) {
     const namespace = object.metadata.namespace ?? ''
     if (namespace !== '' && namespace !== target.namespace) {
@@ -45,9 +52,10 @@ export async function handleCreateSubresource(
 export async function handleVirtualCreate(environment: HandlerEnvironment, target: Target): Promise<ApiResponse> {
   const { context, endpoint } = target
   checkTarget(endpoint, target.namespace, undefined)
-  const form = environment.responder.negotiator.negotiate(context, endpoint.mediaTypes, true)
-  const { object, dryRun, options } = await readNew(environment, target, expectedOf(endpoint))
+  const form = environment.responder.negotiator.negotiate(context, endpoint.mediaTypes, false)
+  const { object, dryRun, options, manager } = await readNew(environment, target, expectedOf(endpoint))
   ensureNamespace(endpoint, target.namespace, object)
+  environment.managedFields.update(endpoint, undefined, object, manager, '')
   const gate = new AdmissionGate(environment, { ...target, name: '' }, options, dryRun)
   const admitted = (await gate.admit('CREATE', object)) as KubeObject
   await gate.validate('CREATE', admitted)
@@ -80,7 +88,7 @@ async function readNew(
   environment: HandlerEnvironment,
   target: Target,
   expected: Expected,
-): Promise<{ object: KubeObject; dryRun: boolean; options: Record<string, unknown> }> {
+): Promise<{ object: KubeObject; dryRun: boolean; options: Record<string, unknown>; manager: string }> {
   const { context, endpoint } = target
   requireBodyType(context, endpoint)
   const bytes = await readBody(environment, context)
@@ -89,5 +97,5 @@ async function readNew(
   const object = bytes
     ? environment.codec.decode(bytes, context.request.headers['content-type'], expected, write.fieldValidation, warn)
     : environment.codec.fromValue(context.request.object, expected, write.fieldValidation, warn)
-  return { object, dryRun: write.dryRun, options: optionsObject('CreateOptions', write, context.query.get('fieldManager')) }
+  return { object, dryRun: write.dryRun, manager: managerOf(context, write), options: optionsObject('CreateOptions', write, context.query.get('fieldManager')) }
 }

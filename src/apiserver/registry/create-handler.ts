@@ -21,6 +21,8 @@ export interface CreateHandler<T extends KubeObject = KubeObject> {
   readonly group: string
   readonly resource: string
   readonly subresource?: string
+  /** Fills defaults of the posted object in place. */
+  defaults?(object: T): void
   /** @throws StatusError */
   create(object: T, context: CreateContext): Promise<KubeObject>
 }

@@ -39,6 +39,9 @@ export function tokenRequestHandler(options: TokenRequestOptions): CreateHandler
     group: '',
     resource: 'serviceaccounts',
     subresource: 'token',
+    defaults({ spec }) {
+      spec.expirationSeconds ??= 3600
+    },
     async create(request, context) {
       const { namespace, name } = context
       const { metadata, spec } = request
