@@ -261,7 +261,7 @@ export class Kubelet implements PodSyncer {
       synced: () => {
         const first = !this.synced[source]
         this.synced[source] = true
-        if (first && this.synced.api && this.synced.file) this.options.clock.track(this.cleanUp().catch(() => {}))
+        if (first && this.synced.api && this.synced.file) void this.cleanUp().catch(() => {})
       },
     }
   }
@@ -371,10 +371,8 @@ export class Kubelet implements PodSyncer {
   }
 
   private dropMirror(mirror: Pod): void {
-    this.options.clock.track(
-      deleteMirror(this.options.client, mirror).catch((error: Error) =>
-        this.options.log.v(2).info('mirror pod not deleted', { pod: format(mirror), err: error.message }),
-      ),
+    void deleteMirror(this.options.client, mirror).catch((error: Error) =>
+      this.options.log.v(2).info('mirror pod not deleted', { pod: format(mirror), err: error.message }),
     )
   }
 
@@ -384,11 +382,9 @@ export class Kubelet implements PodSyncer {
       log.v(4).info('mirror pod not made yet', { pod: format(pod), err: error.message })
       return false
     })
-    clock.track(
-      work.then((there) => {
-        if (!there && worker && !this.stopping && !worker.isEnding) clock.setTimeout(() => worker.wake(), MIRROR_RETRY_MS)
-      }),
-    )
+    void work.then((there) => {
+      if (!there && worker && !this.stopping && !worker.isEnding) clock.setTimeout(() => worker.wake(), MIRROR_RETRY_MS)
+    })
   }
 
   // ---- the syncer's side of pod workers
@@ -482,7 +478,7 @@ export class Kubelet implements PodSyncer {
   hasten(pod: Pod, graceSeconds: number): void {
     const state = this.states.get(uidOf(pod))
     for (const c of state?.containers ?? []) {
-      if (c.state === 'RUNNING') this.options.clock.track(this.runtime.stopContainer(c.id, Math.max(2, graceSeconds)).catch(() => {}))
+      if (c.state === 'RUNNING') void this.runtime.stopContainer(c.id, Math.max(2, graceSeconds)).catch(() => {})
     }
   }
 
@@ -496,11 +492,9 @@ export class Kubelet implements PodSyncer {
     this.handlers.delete(uid)
     this.status.forget(uid)
     this.podRuntime.forget(uid)
-    this.options.clock.track(
-      this.podRuntime
-        .removePod(state, state)
-        .catch((error: Error) => this.options.log.v(2).info('pod not cleaned up', { pod: format(pod), err: error.message })),
-    )
+    void this.podRuntime
+      .removePod(state, state)
+      .catch((error: Error) => this.options.log.v(2).info('pod not cleaned up', { pod: format(pod), err: error.message }))
   }
 
   // ---- status
@@ -565,13 +559,11 @@ export class Kubelet implements PodSyncer {
   }
 
   private sandboxReady(pod: Pod, _ips: string[]): void {
-    this.options.clock.track(
-      this.read(pod)
-        .then((state) => {
-          if (this.workers.get(uidOf(pod))?.state === 'syncing') this.report(pod, state, false)
-        })
-        .catch(() => {}),
-    )
+    void this.read(pod)
+      .then((state) => {
+        if (this.workers.get(uidOf(pod))?.state === 'syncing') this.report(pod, state, false)
+      })
+      .catch(() => {})
   }
 
   private deadline(pod: Pod, status: PodStatus): number | undefined {
@@ -730,7 +722,7 @@ export class Kubelet implements PodSyncer {
       if (signal.aborted) return
       this.podRuntime.gc()
       if (this.synced.api && this.synced.file)
-        await clock.track(this.cleanUp().catch((error: Error) => this.options.log.v(2).info('housekeeping failed', { err: error.message })))
+        await this.cleanUp().catch((error: Error) => this.options.log.v(2).info('housekeeping failed', { err: error.message }))
     }
   }
 

@@ -88,7 +88,7 @@ export class NodeManager {
     const cidr = node.spec?.podCIDR ?? ''
     if (cidr !== '' && cidr !== this.podCIDR) {
       this.podCIDR = cidr
-      this.options.clock.track(Promise.resolve(this.options.runtime.updateRuntimeConfig?.(cidr)).catch(() => {}))
+      void Promise.resolve(this.options.runtime.updateRuntimeConfig?.(cidr)).catch(() => {})
     }
     const { recorder } = this.options
     const was = before?.spec?.unschedulable === true

@@ -114,12 +114,12 @@ export class PodWorker {
     if (this.stopped || this.state === 'finished') return
     if (ms === 0) {
       this.running = true
-      this.clock.track(this.run())
+      void this.run()
       return
     }
     this.timer = this.clock.setTimeout(() => {
       this.running = true
-      this.clock.track(this.run())
+      void this.run()
     }, ms)
   }
 

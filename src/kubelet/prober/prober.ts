@@ -154,15 +154,13 @@ class ProbeWorker {
     if (this.abort.signal.aborted) return
     this.timer = this.prober.options.clock.setTimeout(() => {
       this.probing = true
-      this.prober.options.clock.track(
-        this.once()
-          .catch(() => true)
-          .then((goOn) => {
-            this.probing = false
-            if (goOn) this.schedule((this.probe.periodSeconds ?? 10) * 1000)
-            else this.stop()
-          }),
-      )
+      void this.once()
+        .catch(() => true)
+        .then((goOn) => {
+          this.probing = false
+          if (goOn) this.schedule((this.probe.periodSeconds ?? 10) * 1000)
+          else this.stop()
+        })
     }, ms)
   }
 

@@ -1,4 +1,4 @@
-import yaml from 'js-yaml'
+import { load } from 'js-yaml'
 import type { Container, Pod } from '../../api/core/v1/types.generated.ts'
 import { allContainers, annotations } from '../pods/pod.ts'
 import { fnv128a } from '../sync/hash.ts'
@@ -22,7 +22,7 @@ export function podFromManifest(text: string, context: ManifestContext): Pod {
   const { file, nodeName } = context
   let parsed: unknown
   try {
-    parsed = yaml.load(text)
+    parsed = load(text)
   } catch (error) {
     throw new Error(`${file}: couldn't parse as pod(${(error as Error).message.split('\n')[0]}), please check config file`)
   }

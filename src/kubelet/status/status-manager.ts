@@ -155,7 +155,7 @@ export class StatusManager {
   private kick(): void {
     if (this.working || !this.signal || this.signal.aborted) return
     this.working = true
-    this.options.clock.track(this.work())
+    void this.work()
   }
 
   private async work(): Promise<void> {

@@ -1,5 +1,6 @@
 import type { ConfigMap, Secret } from '../../api/core/v1/types.generated.ts'
 import { resources } from '../../api/index.ts'
+import { isNotFound, newNotFound } from '../../apimachinery/errors.ts'
 import type { KubeObject, ResourceHandle } from '../../apimachinery/object.ts'
 import type { Clock } from '../../base/index.ts'
 import type { Client } from '../../client/client.ts'
@@ -34,7 +35,14 @@ export class ObjectCache {
     const now = this.clock.monotonic()
     const entry = this.entries.get(key)
     if (entry && (entry.immutable || now - entry.at < FRESH_MS)) return entry.value as Promise<T>
-    const value = this.client.resource(handle).namespace(namespace).get(name)
+    const value = this.client
+      .resource(handle)
+      .namespace(namespace)
+      .get(name)
+      .catch((error: unknown): never => {
+        // The kubelet's own cache says it in the singular.
+        throw isNotFound(error) ? newNotFound({ group: '', resource: handle.resource.replace(/s$/, '') }, name) : error
+      })
     const fresh = { at: now, value, immutable: false }
     this.entries.delete(key)
     if (this.entries.size >= LIMIT) this.entries.delete(this.entries.keys().next().value as string)

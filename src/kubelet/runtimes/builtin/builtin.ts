@@ -107,16 +107,18 @@ class BuiltinEngine implements ContainerEngine {
       print: (line) => log.raw(line),
     }
     // The unit's first synchronous stretch is its own failure, not the runtime's.
-    const ended = clock.track(Promise.resolve().then(() => unit(context))).then(
-      (): Exit => ({ code: 0 }),
-      (error: unknown): Exit => {
-        if (signal.aborted && (error === signal.reason || (error as Error)?.name === 'AbortError')) return { code: 0 }
-        const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
-        log.error('component failed', { err: text })
-        const code = (error as { exitCode?: unknown } | null)?.exitCode
-        return { code: typeof code === 'number' ? code & 0xff : 1, message: error instanceof Error ? error.message : String(error) }
-      },
-    )
+    const ended = Promise.resolve()
+      .then(() => unit(context))
+      .then(
+        (): Exit => ({ code: 0 }),
+        (error: unknown): Exit => {
+          if (signal.aborted && (error === signal.reason || (error as Error)?.name === 'AbortError')) return { code: 0 }
+          const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
+          log.error('component failed', { err: text })
+          const code = (error as { exitCode?: unknown } | null)?.exitCode
+          return { code: typeof code === 'number' ? code & 0xff : 1, message: error instanceof Error ? error.message : String(error) }
+        },
+      )
     return { ended }
   }
 
