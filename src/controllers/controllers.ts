@@ -1,14 +1,23 @@
 import type { ControllerContext } from '../controller-runtime/index.ts'
+import { ClusterRoleAggregationController } from './clusterroleaggregation/controller.ts'
 import { DaemonSetController } from './daemonset/controller.ts'
 import { DeploymentController } from './deployment/controller.ts'
 import { EndpointsController } from './endpoints/controller.ts'
 import { EndpointSliceController } from './endpointslice/controller.ts'
 import { GarbageCollector } from './garbagecollector/controller.ts'
 import { NamespaceController } from './namespace/controller.ts'
+import { NodeIpamController } from './nodeipam/controller.ts'
+import { NodeLifecycleController } from './nodelifecycle/controller.ts'
 import type { ControllerManagerOptions } from './options.ts'
+import { PodGarbageCollector } from './podgc/controller.ts'
 import { ReplicaSetController } from './replicaset/controller.ts'
+import { replicationControllerFlavour } from './replicationcontroller/flavour.ts'
 import { RootCaPublisher } from './rootca/publisher.ts'
 import { ServiceAccountController } from './serviceaccount/controller.ts'
+import { TaintEvictionController } from './tainteviction/controller.ts'
+import { TtlController } from './ttl/controller.ts'
+import { TtlAfterFinishedController } from './ttlafterfinished/controller.ts'
+import { ClaimProtectionController, VolumeProtectionController } from './volumeprotection/controllers.ts'
 
 /** One controller as the manager knows it. */
 export interface ControllerDescriptor {
@@ -27,6 +36,12 @@ export interface ControllerDescriptor {
 /** All controllers, in the order in which they start. The garbage collector is last: it shares what the others watch. */
 export const controllers: readonly ControllerDescriptor[] = [
   { name: 'replicaset-controller', aliases: ['replicaset'], account: 'replicaset-controller', start: (c) => new ReplicaSetController(c).run() },
+  {
+    name: 'replicationcontroller-controller',
+    aliases: ['replicationcontroller'],
+    account: 'replication-controller',
+    start: (c) => new ReplicaSetController(c, replicationControllerFlavour).run(),
+  },
   { name: 'deployment-controller', aliases: ['deployment'], account: 'deployment-controller', start: (c) => new DeploymentController(c).run() },
   { name: 'daemonset-controller', aliases: ['daemonset'], account: 'daemon-set-controller', start: (c) => new DaemonSetController(c).run() },
   { name: 'endpoints-controller', aliases: ['endpoint'], account: 'endpoint-controller', start: (c) => new EndpointsController(c).run() },
@@ -43,6 +58,45 @@ export const controllers: readonly ControllerDescriptor[] = [
     aliases: ['root-ca-cert-publisher'],
     account: 'root-ca-cert-publisher',
     start: (c, o) => (o.rootCA ? new RootCaPublisher(c, o.rootCA).run() : undefined),
+  },
+  {
+    name: 'node-ipam-controller',
+    aliases: ['nodeipam'],
+    account: 'node-controller',
+    start: (c, o) => (o.allocateNodeCidrs ? new NodeIpamController(c, o).run() : undefined),
+  },
+  { name: 'node-lifecycle-controller', aliases: ['nodelifecycle'], account: 'node-controller', start: (c, o) => new NodeLifecycleController(c, o).run() },
+  { name: 'taint-eviction-controller', aliases: [], account: 'node-controller', start: (c) => new TaintEvictionController(c).run() },
+  {
+    name: 'pod-garbage-collector-controller',
+    aliases: ['podgc'],
+    account: 'pod-garbage-collector',
+    start: (c, o) => new PodGarbageCollector(c, o.terminatedPodGCThreshold).run(),
+  },
+  { name: 'ttl-controller', aliases: ['ttl'], account: 'ttl-controller', start: (c) => new TtlController(c).run() },
+  {
+    name: 'clusterrole-aggregation-controller',
+    aliases: ['clusterrole-aggregation'],
+    account: 'clusterrole-aggregation-controller',
+    start: (c) => new ClusterRoleAggregationController(c).run(),
+  },
+  {
+    name: 'persistentvolumeclaim-protection-controller',
+    aliases: ['pvc-protection'],
+    account: 'pvc-protection-controller',
+    start: (c) => new ClaimProtectionController(c).run(),
+  },
+  {
+    name: 'persistentvolume-protection-controller',
+    aliases: ['pv-protection'],
+    account: 'pv-protection-controller',
+    start: (c) => new VolumeProtectionController(c).run(),
+  },
+  {
+    name: 'ttl-after-finished-controller',
+    aliases: ['ttl-after-finished'],
+    account: 'ttl-after-finished-controller',
+    start: (c) => new TtlAfterFinishedController(c).run(),
   },
   { name: 'garbage-collector-controller', aliases: ['garbagecollector'], account: 'generic-garbage-collector', start: (c) => new GarbageCollector(c).run() },
 ]

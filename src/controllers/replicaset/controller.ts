@@ -3,7 +3,7 @@ import type { Pod } from '../../api/core/v1/types.generated.ts'
 import { resources } from '../../api/handles.generated.ts'
 import { isConflict, isNamespaceTerminating, isNotFound } from '../../apimachinery/errors.ts'
 import { selectorFromLabelSelector } from '../../apimachinery/labels.ts'
-import { objectKey, type ResourceHandle } from '../../apimachinery/object.ts'
+import { objectKey } from '../../apimachinery/object.ts'
 import { timeMs } from '../../apimachinery/time.ts'
 import { deepEqual } from '../../base/index.ts'
 import { type Informer, NODE_NAME_INDEX, type ResourceEventHandler, referenceTo } from '../../client/index.ts'
@@ -22,18 +22,8 @@ import {
 } from '../../controller-runtime/index.ts'
 import { compareForDeletion } from '../../controller-runtime/pods/deletion-order.ts'
 import { PodControl, podFromTemplate } from '../../controller-runtime/pods/pod-control.ts'
+import type { ReplicaSetFlavour } from '../../controller-runtime/pods/replica-set-flavour.ts'
 import { replicaSetStatus } from './status.ts'
-
-/** What tells ReplicaSets from ReplicationControllers, which the same engine runs. */
-export interface ReplicaSetFlavour {
-  name: string
-  handle: ResourceHandle<ReplicaSet>
-  component: string
-  terminatingReplicas: boolean
-  /** To the ReplicaSet form the engine works on, and back. */
-  fromApi: (object: ReplicaSet) => ReplicaSet
-  toApi: (object: ReplicaSet) => ReplicaSet
-}
 
 const BURST = 500
 const CONTROLLER = 'controllerUid'
