@@ -19,7 +19,7 @@ export function coerce(object: Json, props: Props | undefined): string[] {
   prune(object, props, '', true, unknown)
   dropNulls(object, props, true)
   fillDefaults(object, props)
-  return unknown
+  return unknown.sort()
 }
 
 function prune(value: unknown, props: Props, path: string, isResource: boolean, unknown: string[]): void {

@@ -4,6 +4,7 @@ import { newForbidden, newInvalid } from '../apimachinery/errors.ts'
 import * as field from '../apimachinery/field.ts'
 import { type ErrorList, FieldPath } from '../apimachinery/field.ts'
 import type { GroupVersionKind, KubeObject } from '../apimachinery/object.ts'
+import { quote } from '../apimachinery/quote.ts'
 import type { StructSchema } from '../apimachinery/schema/schema.ts'
 import { buildEndpoint } from '../apiserver/endpoints/build-endpoint.ts'
 import type { Endpoint } from '../apiserver/endpoints/endpoint.ts'
@@ -126,6 +127,8 @@ export function customRegistration(options: CustomKindOptions): KindRegistration
         object.metadata.generation = (old.metadata.generation ?? 0) + 1
     },
     validate: (object) => validate(object),
+    warningsOnCreate: finalizerWarnings,
+    warningsOnUpdate: (object, old) => finalizerWarnings(object).filter((w) => !finalizerWarnings(old).includes(w)),
     validateUpdate: (object, old) => validate(object, old),
     ...(fields.length
       ? {
@@ -162,6 +165,13 @@ export function customRegistration(options: CustomKindOptions): KindRegistration
         }
       : {}),
   }
+}
+
+/** Finalizers without a domain may meet another's. */
+function finalizerWarnings(object: KubeObject): string[] {
+  return (object.metadata.finalizers ?? [])
+    .filter((f) => !f.includes('/'))
+    .map((f) => `metadata.finalizers: ${quote(f)}: prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers`)
 }
 
 function textOf(value: unknown): string {
@@ -211,6 +221,8 @@ export function customEndpoint(
   }
   const endpoint = buildEndpoint(scheme, info, store, parts)
   const storage = storageVersionOf(definition) as Version
+  // Objects stored under an earlier form of the definition are brought to today's when read.
+  const converts = endpoint.converts || (definition.metadata.generation ?? 1) > 1
   const relabel = (object: KubeObject, to: GroupVersionKind, target: Version): KubeObject => {
     const copy = { ...object, apiVersion: `${to.group}/${to.version}` }
     if (schemaOfVersion(target) === undefined) return copy
@@ -232,10 +244,10 @@ export function customEndpoint(
     custom: true,
     ...(warning === undefined ? {} : { deprecation: warning }),
     head: endpoint.head,
-    converts: endpoint.converts,
+    converts,
     zero: {},
     toStorage: endpoint.converts ? (o) => relabel(o, store.info, storage) : (o) => o,
-    fromStorage: endpoint.converts ? (o) => relabel(o, info, version) : (o) => o,
+    fromStorage: converts ? (o) => relabel(o, info, version) : (o) => o,
     bodySchema: () => body,
     coerce: (object) => coerce(object, schemaOfVersion(version)),
   }

@@ -16,6 +16,9 @@ const STORED = FieldPath.root('status', 'storedVersions')
 export function validateDefinition(definition: CustomResourceDefinition): ErrorList {
   const errors: ErrorList = []
   const { spec, metadata } = definition
+  if (metadata.generateName) {
+    errors.push(field.invalid(FieldPath.root('metadata', 'generateName'), metadata.generateName, 'must be spec.names.plural+"."+spec.group'))
+  }
   if (metadata.name !== `${spec.names.plural}.${spec.group}`) {
     errors.push(field.invalid(FieldPath.root('metadata', 'name'), metadata.name, 'must be spec.names.plural+"."+spec.group'))
   }
@@ -159,13 +162,14 @@ function validateNames(names: CustomResourceDefinitionNames, path: FieldPath): E
   }
   if (!names.plural) errors.push(field.required(path.child('plural')))
   else label(path.child('plural'), names.plural)
-  if (names.singular) label(path.child('singular'), names.singular)
+  if (!names.singular) errors.push(field.required(path.child('singular')))
+  else label(path.child('singular'), names.singular)
   if (!names.kind) errors.push(field.required(path.child('kind')))
   else kindLike(path.child('kind'), names.kind)
   if (names.listKind) {
     kindLike(path.child('listKind'), names.listKind)
     if (names.listKind === names.kind) errors.push(field.invalid(path.child('listKind'), names.listKind, 'kind and listKind may not be the same'))
-  } else if (names.kind) errors.push(field.required(path.child('listKind')))
+  } else errors.push(field.required(path.child('listKind')))
   for (const [i, s] of (names.shortNames ?? []).entries()) label(path.child('shortNames').index(i), s)
   for (const [i, c] of (names.categories ?? []).entries()) label(path.child('categories').index(i), c)
   return errors

@@ -255,7 +255,7 @@ function defaults(props: Props, path: FieldPath, errors: ErrorList): void {
         errors.push({
           type: e.type,
           field: inner === '' ? String(at) : `${at}.${inner}`,
-          body: inner === '' ? e.body : e.body.replace(`: ${inner} in body`, `: .${inner} in body`),
+          body: inner === '' || inner.startsWith('[') ? e.body : e.body.replace(`: ${inner} in body`, `: .${inner} in body`),
         })
       }
     }

@@ -129,7 +129,10 @@ function checkNumber(value: number, props: Props, at: FieldPath, name: string, e
       if (!Number.isInteger(ratio)) errors.push(field.invalid(at, value, `${name} in body should be a multiple of ${factor}`))
     }
   }
-  const { maximum, minimum } = props
+  // Whole values are compared with whole bounds, as upstream does.
+  const bound = (n: number | undefined) => (n === undefined || !Number.isInteger(value) ? n : Math.trunc(n))
+  const maximum = bound(props.maximum)
+  const minimum = bound(props.minimum)
   if (maximum !== undefined && (props.exclusiveMaximum ? value >= maximum : value > maximum)) {
     errors.push(field.invalid(at, value, `${name} in body should be less than ${props.exclusiveMaximum ? '' : 'or equal to '}${maximum}`))
   }

@@ -7,6 +7,7 @@ import { apiVersionOf, type KubeObject, parseApiVersion } from '../../apimachine
 import { goFormat, restoreError } from '../../apimachinery/patch/index.ts'
 import { quote } from '../../apimachinery/quote.ts'
 import type { StructSchema } from '../../apimachinery/schema/schema.ts'
+import { setOwn } from '../../base/deep-freeze.ts'
 import type { Endpoint } from '../endpoints/endpoint.ts'
 import { ALL_TYPES, JSON_TYPE, PROTOBUF_TYPE, YAML_TYPE } from '../negotiation/accept.ts'
 import type { FieldValidation } from '../request/write-options.ts'
@@ -91,7 +92,9 @@ export class SchemaCodec implements Codec {
     warn: Warn,
   ): KubeObject {
     const refuse = (detail: string): StatusError =>
-      newInvalid({ group: '', kind: '' }, '', [invalid(FieldPath.root('patch'), how.kind === 'json' ? encodeJSON(value) : goFormat(how.patch), detail)])
+      newInvalid({ group: '', kind: '' }, '', [
+        invalid(FieldPath.root('patch'), how.kind === 'json' ? encodeJSON(expected.custom ? sorted(value) : value) : goFormat(how.patch), detail),
+      ])
     let meta: TypeMeta
     try {
       meta = typeMetaOf(value)
@@ -250,7 +253,9 @@ export class SchemaCodec implements Codec {
     return decoded.object
   }
 
-  private unfit(meta: TypeMeta, expected: Expected, message: string): StatusError {
+  private unfit(meta: TypeMeta, expected: Expected, text: string): StatusError {
+    // Custom resources' metadata is decoded on its own.
+    const message = expected.custom ? text.replace('struct field ObjectMeta.metadata.', 'struct field ObjectMeta.') : text
     return newBadRequest(`${meta.kind} in version ${quote(versionOf(meta.apiVersion))} cannot be handled as a ${expected.gvk.kind}: ${message}`)
   }
 
@@ -276,6 +281,15 @@ export class SchemaCodec implements Codec {
     }
     if (parsed.meta.apiVersion === '') throw wrongVersion('', apiVersionOf(expected.gvk))
   }
+}
+
+/** Custom resources are maps inside, which print sorted. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted)
+  if (value === null || typeof value !== 'object') return value
+  const out: Record<string, unknown> = {}
+  for (const key of Object.keys(value).sort()) setOwn(out, key, sorted((value as Record<string, unknown>)[key]))
+  return out
 }
 
 function unknownFields(expected: Expected, object: Record<string, unknown>): string[] {
