@@ -133,6 +133,11 @@ export class Scheme {
     return this.packagesByVersion.has(apiVersionOf(gv))
   }
 
+  /** Every group version with registered kinds, served or not, sorted by apiVersion. */
+  versions(): GroupVersion[] {
+    return [...this.packagesByVersion.keys()].sort().map((apiVersion) => parseApiVersion(apiVersion) as GroupVersion)
+  }
+
   /** Shape of any registered kind, also those without a resource (List kinds, options, Status, Scale, Table); undefined when unregistered. */
   schema(gvk: GroupVersionKind): StructSchema | undefined {
     const name = this.typeName(gvk)

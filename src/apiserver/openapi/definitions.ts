@@ -53,14 +53,23 @@ export class Definitions {
   readonly schemas = new Map<string, JSONObject>()
   private readonly dialect: Dialect
   private readonly descriptions: Descriptions | undefined
+  private readonly enums: boolean
   private readonly kindsOf: (typeName: string) => readonly GroupVersionKindExtension[]
   private readonly pending: StructSchema[] = []
 
-  /** @param kindsOf group, version and kind under which a type is an object of its own */
-  constructor(dialect: Dialect, kindsOf: (typeName: string) => readonly GroupVersionKindExtension[], descriptions?: Descriptions) {
+  /**
+   * @param kindsOf group, version and kind under which a type is an object of its own
+   * @param options enums: values of enum types are listed, as servers do and published documents do not
+   */
+  constructor(
+    dialect: Dialect,
+    kindsOf: (typeName: string) => readonly GroupVersionKindExtension[],
+    options: { descriptions?: Descriptions; enums?: boolean } = {},
+  ) {
     this.dialect = dialect
     this.kindsOf = kindsOf
-    this.descriptions = descriptions
+    this.descriptions = options.descriptions
+    this.enums = options.enums !== false
   }
 
   /** A reference to the type's definition, which is made with all it needs. */
@@ -134,7 +143,8 @@ export class Definitions {
     const out: JSONObject = {}
     const description = this.descriptions?.(owner.name, f.name)
     if (description !== undefined) out.description = description
-    const fallback = defaultOf(f)
+    // OpenAPI 2 documents leave defaults out.
+    const fallback = this.dialect === 'v3' ? defaultOf(f) : undefined
     const value = this.value(f.schema)
     const { $ref, ...rest } = value
     Object.assign(out, rest)
@@ -146,11 +156,8 @@ export class Definitions {
     if (f.patchMergeKey) out['x-kubernetes-patch-merge-key'] = f.patchMergeKey
     if (f.patchStrategy) out['x-kubernetes-patch-strategy'] = f.patchStrategy.join(',')
     if ($ref === undefined) return out
-    // OpenAPI 3.0 ignores what stands beside a reference; OpenAPI 2 documents leave the default out.
-    if (this.dialect === 'v2') {
-      delete out.default
-      return { ...out, $ref }
-    }
+    // OpenAPI 3.0 ignores what stands beside a reference.
+    if (this.dialect === 'v2') return { ...out, $ref }
     return Object.keys(out).length === 0 && this.descriptions ? { $ref } : { ...out, allOf: [{ $ref }] }
   }
 
@@ -176,7 +183,7 @@ export class Definitions {
   private scalar(schema: ScalarSchema): JSONObject {
     switch (schema.scalar) {
       case 'string':
-        return { type: 'string' }
+        return { type: 'string', ...(schema.enum && this.enums ? { enum: schema.enum } : {}) }
       case 'bool':
         return { type: 'boolean' }
       case 'int32':

@@ -1,5 +1,6 @@
 import type { ResourceInfo, Scheme } from '../../api/scheme.ts'
 import { apiVersionOf, type GroupVersion } from '../../apimachinery/object.ts'
+import { yielder } from '../../base/yielder.ts'
 import { Definitions, type Descriptions, type GroupVersionKindExtension, type JSONObject } from './definitions.ts'
 import { type Content, capital, type Operation, operationGroup, type Parameter, type Path, resourcePaths, tagGroup } from './operations.ts'
 
@@ -7,57 +8,82 @@ export interface DocumentOptions {
   /** `info.version`, such as `1.36` or `v1.36.2`. */
   version: string
   descriptions?: Descriptions
+  /** List the values of enum types, as servers do; published documents leave them out. */
+  enums?: boolean
   /** CBOR is served too (a gate, off by default). */
   cbor?: boolean
 }
 
-const SECURITY = { BearerToken: { type: 'apiKey', description: 'Bearer Token authentication', name: 'authorization', in: 'header' } }
+export const SECURITY = { BearerToken: { type: 'apiKey', description: 'Bearer Token authentication', name: 'authorization', in: 'header' } }
 
 /** The OpenAPI 3 document of a group version: paths of its resources and every type they need. */
 export function groupVersionDocument(scheme: Scheme, gv: GroupVersion, resources: readonly ResourceInfo[], options: DocumentOptions): JSONObject {
-  const definitions = new Definitions('v3', kindsOf(scheme, gv), options.descriptions)
+  const { definitions, paths } = groupVersionParts(scheme, gv, resources, options)
+  return document(options, Object.fromEntries(paths), definitions)
+}
+
+/** The same document as text, made in slices that leave the event loop free. */
+export async function groupVersionText(scheme: Scheme, gv: GroupVersion, resources: readonly ResourceInfo[], options: DocumentOptions): Promise<string> {
+  const tick = yielder()
+  const { definitions, paths } = groupVersionParts(scheme, gv, resources, options)
+  const pathTexts: string[] = []
+  for (const [path, value] of paths) {
+    pathTexts.push(`${JSON.stringify(path)}:${JSON.stringify(value)}`)
+    await tick()
+  }
+  const schemas: string[] = []
+  for (const [name, value] of Object.entries(definitions.sorted())) {
+    schemas.push(`${JSON.stringify(name)}:${JSON.stringify(value)}`)
+    await tick()
+  }
+  const info = JSON.stringify({ title: 'Kubernetes', version: options.version })
+  return `{"openapi":"3.0.0","info":${info},"paths":{${pathTexts.join(',')}},"components":{"schemas":{${schemas.join(',')}},"securitySchemes":${JSON.stringify(SECURITY)}}}`
+}
+
+function groupVersionParts(
+  scheme: Scheme,
+  gv: GroupVersion,
+  resources: readonly ResourceInfo[],
+  options: DocumentOptions,
+): { definitions: Definitions; paths: Iterable<[string, JSONObject]> } {
+  const definitions = new Definitions('v3', kindsOf(scheme, gv), options)
   const render = new Renderer(definitions, options.cbor === true)
   const tag = `${tagGroup(gv.group)}_${gv.version}`
-  const root = gv.group === '' ? `/api/${gv.version}/` : `/apis/${apiVersionOf(gv)}/`
-  const list = scheme.schema({ group: '', version: 'v1', kind: 'APIResourceList' })
-  const paths: JSONObject = {}
-  if (list) {
-    paths[root] = render.path(
-      {
-        path: root,
-        parameters: [],
-        operations: [
-          {
-            method: 'get',
-            id: `get${operationGroup(gv.group)}${capital(gv.version)}APIResources`,
-            parameters: [],
-            answers: 'object',
-            responses: [[200, { kind: 'type', schema: list }]],
-          },
-        ],
-      },
-      tag,
-    )
+  function* paths(): Iterable<[string, JSONObject]> {
+    for (const p of groupVersionPaths(scheme, gv, resources)) yield [p.path, render.path(p, tag)]
   }
-  for (const p of resourcePaths(scheme, resources)) paths[p.path] = render.path(p, tag)
-  return document(options, paths, definitions)
+  return { definitions, paths: paths() }
+}
+
+/** Paths of a group version: its resource list, then its resources. */
+export function groupVersionPaths(scheme: Scheme, gv: GroupVersion, resources: readonly ResourceInfo[]): Path[] {
+  const path = gv.group === '' ? `/api/${gv.version}/` : `/apis/${apiVersionOf(gv)}/`
+  const id = `get${operationGroup(gv.group)}${capital(gv.version)}APIResources`
+  return [discoveryPath(scheme, path, id, 'APIResourceList'), ...resourcePaths(scheme, resources)]
+}
+
+/** Path of a discovery document. */
+function discoveryPath(scheme: Scheme, path: string, id: string, kind: string): Path {
+  const schema = scheme.schema({ group: '', version: 'v1', kind })
+  if (!schema) throw new Error(`openapi: no type for ${kind}`)
+  return { path, parameters: [], operations: [{ method: 'get', id, parameters: [], answers: 'object', responses: [[200, { kind: 'type', schema }]] }] }
+}
+
+/** Path of `/api`, `/apis` (group undefined) or `/apis/{group}`, with its tag. */
+export function groupPath(scheme: Scheme, group: string | undefined): { path: Path; tag: string } {
+  if (group === undefined) return { path: discoveryPath(scheme, '/apis/', 'getAPIVersions', 'APIGroupList'), tag: 'apis' }
+  if (group === '') return { path: discoveryPath(scheme, '/api/', 'getCoreAPIVersions', 'APIVersions'), tag: 'core' }
+  return { path: discoveryPath(scheme, `/apis/${group}/`, `get${operationGroup(group)}APIGroup`, 'APIGroup'), tag: tagGroup(group) }
 }
 
 /** The document of `/api`, `/apis` or `/apis/{group}`: the discovery document served there. */
 export function discoveryDocument(scheme: Scheme, group: string | undefined, options: DocumentOptions): JSONObject {
-  const kind = group === undefined ? 'APIGroupList' : group === '' ? 'APIVersions' : 'APIGroup'
-  const path = group === undefined ? '/apis/' : group === '' ? '/api/' : `/apis/${group}/`
-  const id = group === undefined ? 'getAPIVersions' : group === '' ? 'getCoreAPIVersions' : `get${operationGroup(group)}APIGroup`
-  const tag = group === undefined ? 'apis' : tagGroup(group)
-  const definitions = new Definitions('v3', kindsOf(scheme, { group: '', version: 'v1' }), options.descriptions)
-  const schema = scheme.schema({ group: '', version: 'v1', kind })
-  if (!schema) throw new Error(`openapi: no type for ${kind}`)
-  const operation: Operation = { method: 'get', id, parameters: [], answers: 'object', responses: [[200, { kind: 'type', schema }]] }
-  const render = new Renderer(definitions, options.cbor === true)
-  return document(options, { [path]: render.path({ path, parameters: [], operations: [operation] }, tag) }, definitions)
+  const { path, tag } = groupPath(scheme, group)
+  const definitions = new Definitions('v3', kindsOf(scheme, { group: '', version: 'v1' }), options)
+  return document(options, { [path.path]: new Renderer(definitions, options.cbor === true).path(path, tag) }, definitions)
 }
 
-const VERSION_INFO: JSONObject = (() => {
+export const VERSION_INFO: JSONObject = (() => {
   const required = ['major', 'minor', 'gitVersion', 'gitCommit', 'gitTreeState', 'buildDate', 'goVersion', 'compiler', 'platform']
   const optional = ['emulationMajor', 'emulationMinor', 'minCompatibilityMajor', 'minCompatibilityMinor']
   const properties = Object.fromEntries(

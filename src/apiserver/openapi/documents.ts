@@ -1,0 +1,104 @@
+import { createHash } from 'node:crypto'
+import type { ResourceInfo, Scheme } from '../../api/scheme.ts'
+import { apiVersionOf } from '../../apimachinery/object.ts'
+import type { Descriptions, JSONObject } from './definitions.ts'
+import { type DocumentedVersion, type ExtraSwagger, swaggerText } from './v2.ts'
+import { discoveryDocument, groupVersionText, openIDDocument, versionDocument } from './v3.ts'
+
+/** One OpenAPI 3 document: its entity tag at once, its text when somebody asks. */
+export interface OpenAPIDocument {
+  /** Changes when the text does; goes into `?hash=` and, in double quotes, into Etag. */
+  readonly hash: string
+  text(): Promise<string>
+}
+
+export interface OpenAPIConfig {
+  readonly scheme: Scheme
+  /** What is served, as `scheme.served(runtimeConfig)` gives it. */
+  readonly resources: readonly ResourceInfo[]
+  /** `info.version` of the documents, such as `1.36`. */
+  readonly version: string
+  readonly descriptions?: Descriptions
+}
+
+/**
+ * The OpenAPI documents of a server's built-in kinds, made on first demand and kept. Documents of custom resources and
+ * of other servers are added by `set` and go by `delete`.
+ */
+export class OpenAPIDocuments {
+  private readonly config: OpenAPIConfig
+  private readonly documents = new Map<string, OpenAPIDocument>()
+  private readonly builtin: readonly DocumentedVersion[]
+  private swagger: Promise<string> | undefined
+  private extra: ExtraSwagger | undefined
+
+  constructor(config: OpenAPIConfig) {
+    this.config = config
+    const versions = new Map<string, DocumentedVersion & { resources: ResourceInfo[] }>()
+    for (const r of config.resources) {
+      const key = apiVersionOf(r)
+      const v = versions.get(key)
+      if (v) v.resources.push(r)
+      else versions.set(key, { group: r.group, version: r.version, resources: [r] })
+    }
+    this.builtin = [...versions.values()]
+    const { scheme } = config
+    const options = { version: config.version, ...(config.descriptions ? { descriptions: config.descriptions } : {}) }
+    const fixed = (path: string, make: () => JSONObject) => this.add(path, '', async () => JSON.stringify(make()))
+    fixed('.well-known/openid-configuration', () => openIDDocument('configuration', options))
+    fixed('api', () => discoveryDocument(scheme, '', options))
+    fixed('apis', () => discoveryDocument(scheme, undefined, options))
+    fixed('openid/v1/jwks', () => openIDDocument('jwks', options))
+    fixed('version', () => versionDocument(options))
+    for (const v of this.builtin) {
+      if (v.group !== '' && !this.documents.has(`apis/${v.group}`)) fixed(`apis/${v.group}`, () => discoveryDocument(scheme, v.group, options))
+      const names = v.resources.map((r) => r.resource).join(',')
+      this.add(v.group === '' ? `api/${v.version}` : `apis/${apiVersionOf(v)}`, names, () => groupVersionText(scheme, v, v.resources, options))
+    }
+  }
+
+  private add(path: string, content: string, make: () => Promise<string>): void {
+    const { version, descriptions } = this.config
+    const hash = hashOf(`${version}|${descriptions ? 'described' : ''}|${path}|${content}`)
+    let text: Promise<string> | undefined
+    this.documents.set(path, { hash, text: () => (text ??= make()) })
+  }
+
+  /** Adds or replaces the document of a path without leading slash, such as `apis/example.com/v1`. */
+  set(path: string, document: OpenAPIDocument): void {
+    this.documents.set(path, document)
+  }
+
+  delete(path: string): void {
+    this.documents.delete(path)
+  }
+
+  /** The document of a path without leading slash; undefined when nothing is served there. */
+  get(path: string): OpenAPIDocument | undefined {
+    return this.documents.get(path)
+  }
+
+  /** `/openapi/v3`. */
+  index(): JSONObject {
+    const paths = [...this.documents].sort(([a], [b]) => (a < b ? -1 : 1))
+    return { paths: Object.fromEntries(paths.map(([path, d]) => [path, { serverRelativeURL: `/openapi/v3/${path}?hash=${d.hash}` }])) }
+  }
+
+  /** Sets what custom resources add to the OpenAPI 2 document, which is made anew on next demand. */
+  setExtraSwagger(extra: ExtraSwagger | undefined): void {
+    this.extra = extra
+    this.swagger = undefined
+  }
+
+  /** `/openapi/v2`, as JSON text. */
+  swaggerText(): Promise<string> {
+    const { scheme, version, descriptions } = this.config
+    this.swagger ??= swaggerText(scheme, this.builtin, { version, ...(descriptions ? { descriptions } : {}) }, this.extra)
+    return this.swagger
+  }
+}
+
+/** Upper-case hex SHA-512, the form of the original's entity tags. */
+export function hashOf(text: string): string {
+  return createHash('sha512').update(text).digest('hex').toUpperCase()
+}
