@@ -1,6 +1,6 @@
 import type { CustomResourceDefinition, CustomResourceDefinitionVersion } from '../api/apiextensions/v1/types.generated.ts'
 import type { ResourceInfo, Scheme } from '../api/scheme.ts'
-import { newForbidden, newInvalid } from '../apimachinery/errors.ts'
+import { newForbidden, newInvalid, StatusError } from '../apimachinery/errors.ts'
 import * as field from '../apimachinery/field.ts'
 import { type ErrorList, FieldPath } from '../apimachinery/field.ts'
 import type { GroupVersionKind, KubeObject } from '../apimachinery/object.ts'
@@ -141,10 +141,7 @@ export function customRegistration(options: CustomKindOptions): KindRegistration
     prepareForUpdate(object, old) {
       const mine = object as unknown as Json
       for (const key of new Set([...Object.keys(mine), ...Object.keys(old)])) if (key !== 'status' && key !== 'metadata') keepField(object, old, key)
-      const { managedFields, resourceVersion } = object.metadata
-      object.metadata = { ...deepCopy(old.metadata), ...(resourceVersion ? { resourceVersion } : {}) }
-      delete object.metadata.managedFields
-      if (managedFields) object.metadata.managedFields = managedFields
+      keepMetadata(object, old)
     },
     validateUpdate: (object, old) => validate(object, old),
   }
@@ -183,6 +180,14 @@ function keepField(object: KubeObject, old: KubeObject, name: string): void {
   const from = old as unknown as Json
   if (from[name] === undefined) delete to[name]
   else to[name] = from[name]
+}
+
+/** Metadata stays as it was, but for what every write brings; the object itself is the caller's, so it is changed in place. */
+export function keepMetadata(object: KubeObject, old: KubeObject): void {
+  const to = object.metadata as unknown as Json
+  const from = old.metadata as unknown as Json
+  for (const key of Object.keys(to)) if (key !== 'managedFields' && key !== 'resourceVersion') delete to[key]
+  for (const key of Object.keys(from)) if (key !== 'managedFields' && key !== 'resourceVersion') to[key] = deepCopy(from[key])
 }
 
 /** Complaints about values that were there before and did not change are let pass. */
@@ -224,6 +229,10 @@ export function customEndpoint(
   // Objects stored under an earlier form of the definition are brought to today's when read.
   const converts = endpoint.converts || (definition.metadata.generation ?? 1) > 1
   const relabel = (object: KubeObject, to: GroupVersionKind, target: Version): KubeObject => {
+    const stored = object.apiVersion?.split('/')[1] ?? ''
+    if (!definition.spec.versions.some((v) => v.name === stored)) {
+      throw new StatusError({ code: 500, reason: '', message: `request to convert CR from an invalid group/version: ${object.apiVersion}` })
+    }
     const copy = { ...object, apiVersion: `${to.group}/${to.version}` }
     if (schemaOfVersion(target) === undefined) return copy
     const fresh = deepCopy(copy) as unknown as Json

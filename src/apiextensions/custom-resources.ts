@@ -27,7 +27,7 @@ export interface CustomResourcesOptions {
 }
 
 /** Instances that still hold finalizers are looked at again this often, ms. */
-const CLEANUP_RETRY = 1000
+const CLEANUP_RETRY = 100
 
 interface Served {
   definition: Definition

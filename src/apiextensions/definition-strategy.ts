@@ -4,7 +4,7 @@ import type { KubeObject } from '../apimachinery/object.ts'
 import type { KindRegistration, Strategy, StrategyContext } from '../apiserver/registry/strategy.ts'
 import { formatTime } from '../apiserver/registry/timestamp.ts'
 import { deepCopy } from '../base/deep-freeze.ts'
-import { storageVersionOf } from './custom-kind.ts'
+import { keepMetadata, storageVersionOf } from './custom-kind.ts'
 import { isKnownFormat } from './formats.ts'
 import { withCondition } from './names.ts'
 import { itemsOf, type Props, valuesOf } from './structural.ts'
@@ -91,11 +91,7 @@ export const definitionKind: KindRegistration<Definition> = {
   status: {
     prepareForUpdate(definition, old) {
       definition.spec = old.spec
-      const { managedFields, resourceVersion, finalizers } = definition.metadata
-      definition.metadata = { ...deepCopy(old.metadata), ...(resourceVersion ? { resourceVersion } : {}) }
-      delete definition.metadata.managedFields
-      if (managedFields) definition.metadata.managedFields = managedFields
-      if (old.metadata.deletionTimestamp && finalizers === undefined) delete definition.metadata.finalizers
+      keepMetadata(definition, old)
     },
   },
   columns: {

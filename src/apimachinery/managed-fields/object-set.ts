@@ -97,7 +97,7 @@ export function childNode(node: TypedNode, element: string): TypedNode | undefin
   }
 }
 
-/** The value without the set's members and what is below them. Containers left empty become null. */
+/** The value without the set's members and what is below them. Lists left empty become null, maps stay empty. */
 export function removeItems(node: TypedNode, value: unknown, set: Fields): unknown {
   if (value === null || typeof value !== 'object') return value
   switch (node.kind) {
@@ -116,14 +116,12 @@ export function removeItems(node: TypedNode, value: unknown, set: Fields): unkno
     default: {
       if (Array.isArray(value)) return node.kind === 'deduced' ? value : null
       const out: Json = {}
-      let any = false
       for (const key of Object.keys(value)) {
         const kept = removeChild(set, `f:${key}`, (value as Json)[key], childNode(node, `f:${key}`))
         if (kept === undefined) continue
         setKey(out, key, kept)
-        any = true
       }
-      return any ? out : null
+      return out
     }
   }
 }

@@ -1,3 +1,4 @@
+import { newMethodNotSupported, newNotFound } from '../../apimachinery/errors.ts'
 import { handleCreate } from '../handlers/create.ts'
 import { handleDelete, handleDeleteCollection } from '../handlers/delete.ts'
 import { handleGet } from '../handlers/get.ts'
@@ -148,6 +149,7 @@ async function subresource(environment: HandlerEnvironment, target: Target): Pro
   const { context, endpoint } = target
   const sub: SubresourceEndpoint | undefined = endpoint.subresources.get(target.subresource)
   const { method } = context.request
+  if (!sub && endpoint.custom) throw newNotFound(endpoint.gr, target.name)
   if (!sub) return unhandled(target, METHOD_VERBS[method] ?? '')
   if (sub.kind === 'connect') {
     const verb = METHOD_VERBS[method] ?? ''
@@ -164,7 +166,9 @@ async function subresource(environment: HandlerEnvironment, target: Target): Pro
       path: rest.length > 0 ? `/${rest.join('/')}${trailing}` : trailing,
     })
   }
-  if (context.info.watchPrefix || !sub.verbs.includes(METHOD_VERBS[method] ?? '')) throw routerMethodNotAllowed()
+  if (context.info.watchPrefix || !sub.verbs.includes(METHOD_VERBS[method] ?? '')) {
+    throw endpoint.custom ? newMethodNotSupported(endpoint.gr, METHOD_VERBS[method] ?? '') : routerMethodNotAllowed()
+  }
   switch (sub.kind) {
     case 'create':
       return handleCreateSubresource(environment, target, sub)

@@ -97,6 +97,8 @@ async function respondList(environment: HandlerEnvironment, target: Target, form
   const { context, endpoint } = target
   const meta = listMeta(list, selection)
   const { info } = endpoint
+  // Lists of custom resources always print it.
+  if (endpoint.custom && !form.as) meta.continue ??= ''
   const apiVersion = info.group === '' ? info.version : `${info.group}/${info.version}`
   const kind = `${info.kind}List`
   switch (form.as) {

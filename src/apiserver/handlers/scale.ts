@@ -1,4 +1,4 @@
-import { newBadRequest, newConflict, newInvalid } from '../../apimachinery/errors.ts'
+import { newBadRequest, newConflict, newInternalError, newInvalid } from '../../apimachinery/errors.ts'
 import { FieldPath, invalid } from '../../apimachinery/field.ts'
 import { formatLabelSelector, formatLabels } from '../../apimachinery/labels.ts'
 import type { GroupVersionKind, KubeObject } from '../../apimachinery/object.ts'
@@ -89,6 +89,9 @@ export async function handleGetScale(environment: HandlerEnvironment, target: Ta
   checkTarget(endpoint, target.namespace, target.name)
   const form = environment.responder.negotiator.negotiate(context, endpoint.mediaTypes, true)
   const stored = await (endpoint.store as ResourceStore).get(target.namespace, target.name)
+  if (endpoint.custom && read(stored.object, fields.specReplicasPath) === undefined) {
+    throw newInternalError(`the spec replicas field ".${fields.specReplicasPath}" does not exist`)
+  }
   return environment.responder.object(context, scaleEndpoint(endpoint), form, 200, scaleOf(stored.object, fields))
 }
 
@@ -130,7 +133,7 @@ export async function handleWriteScale(environment: HandlerEnvironment, target: 
       scale = (await gate.admit('UPDATE', scale, oldScale)) as KubeObject
       newScale = scale
       const replicas = (scale as Scale).spec?.replicas ?? 0
-      if (replicas < 0) {
+      if (replicas < 0 && !endpoint.custom) {
         throw newInvalid(SCALE, target.name, [invalid(FieldPath.root('spec', 'replicas'), replicas, 'must be greater than or equal to 0')])
       }
       if (scale.metadata.uid && scale.metadata.uid !== current.metadata.uid) {
