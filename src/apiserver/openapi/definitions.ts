@@ -54,29 +54,37 @@ export class Definitions {
   private readonly dialect: Dialect
   private readonly descriptions: Descriptions | undefined
   private readonly enums: boolean
+  private readonly deferred: boolean
   private readonly kindsOf: (typeName: string) => readonly GroupVersionKindExtension[]
   private readonly pending: StructSchema[] = []
 
   /**
    * @param kindsOf group, version and kind under which a type is an object of its own
-   * @param options enums: values of enum types are listed, as servers do and published documents do not
+   * @param options enums: values of enum types are listed, as servers do and published documents do not;
+   *   deferred: referenced definitions wait for `settle`, which makes them in slices
    */
   constructor(
     dialect: Dialect,
     kindsOf: (typeName: string) => readonly GroupVersionKindExtension[],
-    options: { descriptions?: Descriptions; enums?: boolean } = {},
+    options: { descriptions?: Descriptions; enums?: boolean; deferred?: boolean } = {},
   ) {
     this.dialect = dialect
     this.kindsOf = kindsOf
     this.descriptions = options.descriptions
     this.enums = options.enums !== false
+    this.deferred = options.deferred === true
   }
 
   /** A reference to the type's definition, which is made with all it needs. */
   reference(schema: StructSchema): JSONObject {
     const ref = this.structRef(schema)
-    this.drain()
+    if (!this.deferred) while (this.makeNext());
     return ref
+  }
+
+  /** Makes what has been referenced. @param tick gives the event loop back now and then */
+  async settle(tick: () => void | Promise<void>): Promise<void> {
+    while (this.makeNext()) await tick()
   }
 
   referenceSpecial(kind: 'patch'): JSONObject {
@@ -111,9 +119,12 @@ export class Definitions {
     return this.refTo(name)
   }
 
-  private drain(): void {
-    for (let next = this.pending.pop(); next; next = this.pending.pop())
-      Object.assign(this.schemas.get(definitionName(next.name)) as JSONObject, this.struct(next))
+  /** Makes one definition that is due; false when none is. */
+  private makeNext(): boolean {
+    const next = this.pending.pop()
+    if (!next) return false
+    Object.assign(this.schemas.get(definitionName(next.name)) as JSONObject, this.struct(next))
+    return true
   }
 
   private struct(schema: StructSchema): JSONObject {

@@ -19,7 +19,12 @@ export interface ExtraSwagger {
 /** The OpenAPI 2 document of everything served, as text, made in slices that leave the event loop free. */
 export async function swaggerText(scheme: Scheme, versions: readonly DocumentedVersion[], options: DocumentOptions, extra?: ExtraSwagger): Promise<string> {
   const tick = yielder()
-  const definitions = new Definitions('v2', allKinds(scheme), options)
+  // Tables of types are parsed on first use: one at a time.
+  for (const v of scheme.versions()) {
+    scheme.typeName({ ...v, kind: 'DeleteOptions' })
+    await tick()
+  }
+  const definitions = new Definitions('v2', allKinds(scheme), { ...options, deferred: true })
   const paths: [string, string][] = []
   const add = (p: Path, tag: string, cbor: boolean) => paths.push([p.path, JSON.stringify(renderPath(p, tag, definitions, cbor))])
   for (const group of [undefined, '', ...new Set(versions.map((v) => v.group).filter((g) => g !== ''))]) {
@@ -32,6 +37,7 @@ export async function swaggerText(scheme: Scheme, versions: readonly DocumentedV
       await tick()
     }
   }
+  await definitions.settle(tick)
   paths.push(['/version/', JSON.stringify(versionPath())])
   for (const [path, value] of Object.entries(extra?.paths ?? {})) paths.push([path, JSON.stringify(value)])
   paths.sort(([a], [b]) => (a < b ? -1 : 1))
@@ -54,13 +60,18 @@ function withoutDefaults(schema: JSONObject): JSONObject {
 
 /** Kinds of a type under every registered group version, as one document shows them all. */
 function allKinds(scheme: Scheme): (typeName: string) => GroupVersionKindExtension[] {
-  const versions = scheme.versions()
+  const versions = scheme
+    .versions()
+    .filter((v) => v.group !== 'meta.k8s.io')
+    .sort((a, b) => (a.group === b.group ? (a.version < b.version ? -1 : 1) : a.group < b.group ? -1 : 1))
   return (typeName) => {
-    const kind = typeName.slice(typeName.lastIndexOf('.') + 1)
-    return versions
-      .filter((v) => v.group !== 'meta.k8s.io' && scheme.typeName({ ...v, kind }) === typeName)
+    const dot = typeName.lastIndexOf('.')
+    const kind = typeName.slice(dot + 1)
+    const path = typeName.slice(0, dot)
+    const candidates = path.endsWith('/meta/v1') ? versions : [scheme.types.package(path)]
+    return candidates
+      .filter((v) => scheme.typeName({ group: v.group, version: v.version, kind }) === typeName)
       .map((v) => ({ group: v.group, kind, version: v.version }))
-      .sort((a, b) => (a.group === b.group ? (a.version < b.version ? -1 : 1) : a.group < b.group ? -1 : 1))
   }
 }
 

@@ -25,12 +25,13 @@ export function groupVersionDocument(scheme: Scheme, gv: GroupVersion, resources
 /** The same document as text, made in slices that leave the event loop free. */
 export async function groupVersionText(scheme: Scheme, gv: GroupVersion, resources: readonly ResourceInfo[], options: DocumentOptions): Promise<string> {
   const tick = yielder()
-  const { definitions, paths } = groupVersionParts(scheme, gv, resources, options)
+  const { definitions, paths } = groupVersionParts(scheme, gv, resources, { ...options, deferred: true })
   const pathTexts: string[] = []
   for (const [path, value] of paths) {
     pathTexts.push(`${JSON.stringify(path)}:${JSON.stringify(value)}`)
     await tick()
   }
+  await definitions.settle(tick)
   const schemas: string[] = []
   for (const [name, value] of Object.entries(definitions.sorted())) {
     schemas.push(`${JSON.stringify(name)}:${JSON.stringify(value)}`)
@@ -44,7 +45,7 @@ function groupVersionParts(
   scheme: Scheme,
   gv: GroupVersion,
   resources: readonly ResourceInfo[],
-  options: DocumentOptions,
+  options: DocumentOptions & { deferred?: boolean },
 ): { definitions: Definitions; paths: Iterable<[string, JSONObject]> } {
   const definitions = new Definitions('v3', kindsOf(scheme, gv), options)
   const render = new Renderer(definitions, options.cbor === true)
