@@ -7,6 +7,7 @@ import { limitRanger } from './limit-ranger.ts'
 import { namespaceLifecycle } from './namespace-lifecycle.ts'
 import { nodeRestriction } from './node-restriction.ts'
 import { persistentVolumeClaimResize } from './persistent-volume-claim-resize.ts'
+import { podSecurity } from './pod-security/plugin.ts'
 import { podTopologyLabels } from './pod-topology-labels.ts'
 import { priority } from './priority.ts'
 import { runtimeClass } from './runtime-class.ts'
@@ -23,6 +24,7 @@ const plugins: readonly { readonly make: (deps: AdmissionDependencies) => Admiss
   { make: serviceAccount },
   { make: nodeRestriction },
   { make: taintNodesByCondition },
+  { make: podSecurity },
   { make: priority },
   { make: () => defaultTolerationSeconds() },
   { make: defaultStorageClass },
