@@ -12,4 +12,8 @@ export { apiPodSource, type PodSink, type PodSource, SharedPodSource } from './p
 export { type BuiltinRuntime, createBuiltinRuntime, type Unit, type UnitContext } from './runtimes/builtin/builtin.ts'
 export { BUILTIN_HANDLER, CompositeRuntime } from './runtimes/composite.ts'
 export { createSimulatedRuntime, type SimulatedRuntimeOptions } from './runtimes/simulated/simulated.ts'
+export { delegatedAuth, type KubeletAuth } from './server/auth.ts'
+export { type KubeletServerOptions, type RunningKubeletServer, serveKubelet } from './server/https-server.ts'
+export { KubeletApi, type KubeletApiOptions, type StreamServer, type StreamTarget } from './server/kubelet-api.ts'
+export { HttpError, type KubeletRequest, type KubeletResponse } from './server/request.ts'
 export { type Mounter, systemMounter } from './volumes/mounter.ts'
