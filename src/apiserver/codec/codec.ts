@@ -37,7 +37,7 @@ export interface Codec {
     warn: (text: string) => void,
   ): KubeObject
   /** The body of a PATCH as a value. @throws StatusError 400 */
-  patch(bytes: Uint8Array, type: string, validation: FieldValidation, warn: (text: string) => void): unknown
+  patch(bytes: Uint8Array, type: string, expected: Expected, validation: FieldValidation, warn: (text: string) => void): unknown
   /** The body of a DELETE. @throws StatusError 400 */
   deleteOptions(bytes: Uint8Array, contentType: string | undefined, endpoint: Endpoint): DeleteOptions
 }

@@ -123,7 +123,7 @@ export class SchemaCodec implements Codec {
     }
   }
 
-  patch(bytes: Uint8Array, type: string, validation: FieldValidation, warn: Warn): unknown {
+  patch(bytes: Uint8Array, type: string, expected: Expected, validation: FieldValidation, warn: Warn): unknown {
     if (type === 'application/apply-patch+yaml') {
       if (bytes.length === 0) return {}
       const parsed = this.yaml.parse(bytes, (message) => newBadRequest(`error decoding YAML: ${message}`))
@@ -134,7 +134,9 @@ export class SchemaCodec implements Codec {
       return parsed.value
     }
     try {
-      return JSONBody.parse(bytes).value
+      const body = JSONBody.parse(bytes)
+      if (validation !== 'Ignore' && type === 'application/merge-patch+json') reportDuplicates(body, expected, validation, warn)
+      return body.value
     } catch (error) {
       if (!(error instanceof JSONSyntaxError)) throw error
       if (type === 'application/strategic-merge-patch+json') throw newBadRequest('invalid JSON document')
@@ -294,6 +296,20 @@ function sorted(value: unknown): unknown {
 
 function unknownFields(expected: Expected, object: Record<string, unknown>): string[] {
   return (expected.coerce?.(object) ?? []).map((path) => `unknown field ${quote(path)}`)
+}
+
+/** Fields a merge patch names twice; what it says of unknown ones shows in the patched object. */
+function reportDuplicates(body: JSONBody, expected: Expected, validation: FieldValidation, warn: Warn): void {
+  let errors: string[]
+  try {
+    errors = body.decode(expected.schema(), { strict: true }).strictErrors.filter((e) => e.startsWith('duplicate field '))
+  } catch (error) {
+    if (error instanceof DecodeError) return
+    throw error
+  }
+  if (errors.length === 0) return
+  if (validation === 'Strict') throw newInvalid({ group: '', kind: '' }, '', [invalid(FieldPath.root('patch'), goFormat(body.value), `strict decoding error: ${listErrors(errors)}`)])
+  for (const text of errors) warn(text)
 }
 
 function wrongVersion(has: string, want: string): StatusError {

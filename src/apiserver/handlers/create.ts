@@ -2,7 +2,7 @@ import { newBadRequest } from '../../apimachinery/errors.ts'
 import type { KubeObject } from '../../apimachinery/object.ts'
 import { expectedOf } from '../codec/codec.ts'
 import { requireBodyType } from '../codec/content-type.ts'
-import { dedupOwnerReferences } from '../registry/metadata.ts'
+import { dedupOwnerReferences, wipeSystemFields } from '../registry/metadata.ts'
 import type { ResourceStore } from '../registry/resource-store.ts'
 import type { ApiResponse } from '../request/api-request.ts'
 import { parseWriteRequest } from '../request/write-options.ts'
@@ -50,6 +50,7 @@ export async function prepareNew(
   applied = false,
 ): Promise<{ object: KubeObject; gate: AdmissionGate }> {
   const { endpoint } = target
+  wipeSystemFields(decoded.metadata)
   let object = toDefaultedStorage(endpoint, decoded)
   warnDuplicateOwners(target, object, false)
   if (!applied) object = environment.managedFields.update(endpoint, undefined, object, manager, '')

@@ -133,8 +133,9 @@ function matches(pattern: string, type: string): boolean {
   return pattern === type || pattern === '*/*' || pattern === 'application/*' || pattern === '*'
 }
 
+/** The router knows types by their full names only. */
 function matchesAny(pattern: string, types: readonly string[]): boolean {
-  return types.some((t) => matches(pattern, t))
+  return pattern === '*/*' || types.includes(pattern)
 }
 
 export function routerNotAcceptable(types: readonly string[]): StatusError {

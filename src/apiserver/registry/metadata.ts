@@ -30,6 +30,15 @@ export function orderedMetadata(meta: ObjectMeta): ObjectMeta {
   return out as ObjectMeta
 }
 
+/** Takes away what only the server says about a new object. */
+export function wipeSystemFields(meta: ObjectMeta): void {
+  delete meta.creationTimestamp
+  delete meta.uid
+  delete meta.deletionTimestamp
+  delete meta.deletionGracePeriodSeconds
+  delete meta.selfLink
+}
+
 /** metadata.name out of metadata.generateName: 58 bytes of it and five random letters. */
 export function generateName(random: Random, base: string): string {
   return base.slice(0, 58) + randomString(random, 5, NAME_ALPHABET)

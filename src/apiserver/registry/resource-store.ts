@@ -18,7 +18,7 @@ import { deepCopy, deepEqual, deepFreeze } from '../../base/deep-freeze.ts'
 import { KeyExistsError, type ObjectStorage, type StoredObject, type WriteMeta } from '../../storage/interface.ts'
 import { checkDeletePreconditions, isReadyToGo, planDeletion } from './deletion.ts'
 import { type ResolvedStrategy, resolveStrategy } from './generic-strategy.ts'
-import { generateName, orderedMetadata } from './metadata.ts'
+import { generateName, orderedMetadata, wipeSystemFields } from './metadata.ts'
 import type { Strategy, StrategyContext, SubresourceStrategy } from './strategy.ts'
 import type { WriteEnvironment } from './strategy-context.ts'
 import { formatTime } from './timestamp.ts'
@@ -124,7 +124,7 @@ export class ResourceStore {
   async create(scope: WriteScope, object: KubeObject, validateAdmission?: (object: KubeObject) => Promise<void> | void): Promise<Written> {
     const version = object.metadata.resourceVersion
     if (version) {
-      if (UINT.test(version) && Number(version) !== 0) {
+      if (!scope.dryRun && UINT.test(version) && Number(version) !== 0) {
         throw new StatusError({ code: 500, reason: '', message: 'resourceVersion should not be set on objects to be created' })
       }
       delete object.metadata.resourceVersion
@@ -149,9 +149,7 @@ export class ResourceStore {
   ): Promise<Written> {
     const meta = object.metadata
     const strategy = this.strategy
-    delete meta.deletionTimestamp
-    delete meta.deletionGracePeriodSeconds
-    delete meta.selfLink
+    wipeSystemFields(meta)
     meta.uid = scope.context.uuid()
     meta.creationTimestamp = formatTime(scope.context.now())
     if (!this.info.namespaced) delete meta.namespace

@@ -28,7 +28,7 @@ export function parseInt64(query: Query, name: string): number | undefined {
     throw newBadRequest(`strconv.ParseInt: parsing ${quote(text)}: invalid syntax`)
   }
   const value = Number(text)
-  if (value > 9223372036854775807 || value < -9223372036854775808) throw newBadRequest(`strconv.ParseInt: parsing ${quote(text)}: value out of range`)
+  if (Math.abs(value) > 2 ** 63) throw newBadRequest(`strconv.ParseInt: parsing ${quote(text)}: value out of range`)
   return value
 }
 
