@@ -119,7 +119,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     codec,
     admission: new AdmissionChain(options.admission ?? []),
     authorizer,
-    managedFields: new TrackedFields(clock, codec),
+    managedFields: new TrackedFields(clock, codec, (group, version, resource) => table.find(group, version, resource)),
     scaleSchema: () => scheme.schema({ group: 'autoscaling', version: 'v1', kind: 'Scale' }) as StructSchema,
     schemaOf: (gvk) => {
       const schema = scheme.schema(gvk)

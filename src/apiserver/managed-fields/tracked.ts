@@ -1,5 +1,5 @@
-import { applyPatch, updateManagedFields } from '../../apimachinery/managed-fields/index.ts'
-import { apiVersionOf, type KubeObject } from '../../apimachinery/object.ts'
+import { applyPatch, updateManagedFields, type VersionView } from '../../apimachinery/managed-fields/index.ts'
+import { apiVersionOf, type KubeObject, parseApiVersion } from '../../apimachinery/object.ts'
 import type { Clock } from '../../base/clock.ts'
 import { type Codec, expectedOf } from '../codec/codec.ts'
 import type { Endpoint } from '../endpoints/endpoint.ts'
@@ -11,10 +11,35 @@ import { resetFieldsOf } from './reset-fields.ts'
 export class TrackedFields implements ManagedFields {
   private readonly clock: Clock
   private readonly codec: Codec
+  private readonly find: (group: string, version: string, resource: string) => Endpoint | undefined
 
-  constructor(clock: Clock, codec: Codec) {
+  /** @param find other served versions of a resource, for owners who wrote in them */
+  constructor(clock: Clock, codec: Codec, find: (group: string, version: string, resource: string) => Endpoint | undefined) {
     this.clock = clock
     this.codec = codec
+    this.find = find
+  }
+
+  private versions(endpoint: Endpoint): (apiVersion: string) => VersionView | undefined {
+    return (apiVersion) => {
+      const gv = parseApiVersion(apiVersion)
+      const there = gv && gv.group === endpoint.info.group ? this.find(gv.group, gv.version, endpoint.info.resource) : undefined
+      if (!there) return undefined
+      const here = apiVersionOf(endpoint.info)
+      return {
+        schema: there.info.schema(),
+        convert: (object) => {
+          if (object.apiVersion === apiVersion) return object
+          const from = object.apiVersion === here || object.apiVersion === undefined ? endpoint : (this.findOf(object.apiVersion, endpoint) ?? endpoint)
+          return there.fromStorage(from.toStorage(object))
+        },
+      }
+    }
+  }
+
+  private findOf(apiVersion: string, endpoint: Endpoint): Endpoint | undefined {
+    const gv = parseApiVersion(apiVersion)
+    return gv && this.find(gv.group, gv.version, endpoint.info.resource)
   }
 
   update(endpoint: Endpoint, old: KubeObject | undefined, object: KubeObject, manager: string, subresource: string): KubeObject {
@@ -28,6 +53,7 @@ export class TrackedFields implements ManagedFields {
       subresource,
       time: formatTime(this.clock.now()),
       ...(resetFields ? { resetFields } : {}),
+      versions: this.versions(endpoint),
     })
     if (entries.length > 0) object.metadata.managedFields = entries as never
     else delete object.metadata.managedFields
@@ -47,6 +73,7 @@ export class TrackedFields implements ManagedFields {
       subresource,
       time: formatTime(this.clock.now()),
       ...(resetFields ? { resetFields } : {}),
+      versions: this.versions(endpoint),
     })
     const { managedFields: _, ...metadata } = object.metadata
     const merged = this.codec.fromValue({ ...object, metadata }, expectedOf(endpoint), 'Ignore', () => {})

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import { resources } from '../../api/index.ts'
+import { CustomResources, definitionKind } from '../../apiextensions/index.ts'
 import { anonymousAuthenticator } from '../../apiserver/authentication/anonymous.ts'
 import type { Authenticator } from '../../apiserver/authentication/authenticator.ts'
 import { clientCertificateAuthenticator } from '../../apiserver/authentication/client-certificate.ts'
@@ -10,6 +11,7 @@ import { bearerTokenAuthenticator } from '../../apiserver/authentication/token.t
 import type { Attributes, Authorizer } from '../../apiserver/authorization/authorizer.ts'
 import { privilegedAuthorizer, unionAuthorizer } from '../../apiserver/authorization/union.ts'
 import type { ConnectHandler } from '../../apiserver/endpoints/endpoint.ts'
+import type { KindRegistration } from '../../apiserver/registry/strategy.ts'
 import { type ApiServer, createApiServer } from '../../apiserver/server.ts'
 import type { Clock, Random } from '../../base/index.ts'
 import { InformerFactory } from '../../client/cache/informer-factory.ts'
@@ -118,7 +120,7 @@ export function buildApiServer(config: ApiServerConfig): RunningApiServer {
     clock,
     random,
     log,
-    kinds: serverKinds({ escalation: guard }),
+    kinds: [...serverKinds({ escalation: guard }), definitionKind as KindRegistration],
     authenticators,
     authorizers,
     admission: admissionPlugins(
@@ -140,7 +142,17 @@ export function buildApiServer(config: ApiServerConfig): RunningApiServer {
       ...accessReviewHandlers(authorizer),
     ],
     ...(config.connectHandlers ? { connectHandlers: config.connectHandlers } : {}),
-    postStartHooks: hooks.map((h) => ({ name: h.name, run: () => h.run(signal) })),
+    postStartHooks: [
+      ...hooks.map((h) => ({ name: h.name, run: () => h.run(signal) })),
+      {
+        name: 'start-apiextensions-controllers',
+        run: async (started) => {
+          const custom = new CustomResources({ server: started, kv: config.kv, clock, log })
+          signal.addEventListener('abort', () => custom.stop(), { once: true })
+          await custom.start()
+        },
+      },
+    ],
   })
   informers.start(signal)
   for (const d of openIdDocuments(config.serviceAccounts.issuer, `https://${config.advertiseAddress}:${config.securePort}/openid/v1/jwks`, keys)) {
