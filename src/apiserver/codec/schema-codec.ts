@@ -101,6 +101,7 @@ export class SchemaCodec implements Codec {
     } catch (error) {
       throw refuse((error as Error).message)
     }
+    if (!expected.custom) meta = { kind: meta.kind || expected.gvk.kind, apiVersion: meta.apiVersion || apiVersionOf(expected.gvk) }
     if (meta.kind === '') throw refuse(`Object 'Kind' is missing in '${encodeJSON(value)}'`)
     if (meta.kind !== expected.gvk.kind || meta.apiVersion !== apiVersionOf(expected.gvk)) {
       const schema = this.scheme.schemaOf(meta.apiVersion, meta.kind)
