@@ -25,13 +25,23 @@ describe('controllers on the API server', () => {
     const labels = { app: 'front' }
     await h.create(deployments, {
       metadata: { name: 'front', labels },
-      spec: { replicas: 3, selector: { matchLabels: labels }, template: { metadata: { labels }, spec: { containers: [{ name: 'main', image: 'shop:1.0' }] } } },
+      spec: {
+        replicas: 3,
+        selector: { matchLabels: labels },
+        template: { metadata: { labels }, spec: { nodeName: 'node-1', containers: [{ name: 'main', image: 'shop:1.0' }] } },
+      },
     })
     await h.create(services, { metadata: { name: 'front' }, spec: { selector: labels, ports: [{ port: 80 }] } })
     await h.clock.advance(15_000)
     const get = () => h.client.resource(deployments).namespace('default').get('front')
-    console.log(JSON.stringify((await h.list(pods)).map((p) => [p.metadata.name, p.spec.nodeName, p.status]).slice(0, 2)))
-    expect((await get()).status).toMatchObject({ replicas: 3, updatedReplicas: 3, readyReplicas: 3, availableReplicas: 3, observedGeneration: 1, terminatingReplicas: 0 })
+    expect((await get()).status).toMatchObject({
+      replicas: 3,
+      updatedReplicas: 3,
+      readyReplicas: 3,
+      availableReplicas: 3,
+      observedGeneration: 1,
+      terminatingReplicas: 0,
+    })
     expect((await get()).metadata.annotations).toEqual({ 'deployment.kubernetes.io/revision': '1' })
     expect((await h.list(serviceaccounts, 'default')).map((s) => s.metadata.name)).toEqual(['default'])
     expect((await h.list(resources.discoveryv1.endpointslices, 'default')).find((s) => s.metadata.generateName === 'front-')?.endpoints).toHaveLength(3)
@@ -64,11 +74,22 @@ describe('controllers on the API server', () => {
     const labels = { app: 'ds' }
     await h.create(
       daemonsets,
-      { metadata: { name: 'ds' }, spec: { selector: { matchLabels: labels }, template: { metadata: { labels }, spec: { containers: [{ name: 'main', image: 'a:1' }] } } } },
+      {
+        metadata: { name: 'ds' },
+        spec: {
+          selector: { matchLabels: labels },
+          template: { metadata: { labels }, spec: { nodeName: 'node-1', containers: [{ name: 'main', image: 'a:1' }] } },
+        },
+      },
       'team',
     )
     await h.clock.advance(10_000)
-    expect((await h.client.resource(daemonsets).namespace('team').get('ds')).status).toMatchObject({ desiredNumberScheduled: 1, numberReady: 1, numberAvailable: 1, updatedNumberScheduled: 1 })
+    expect((await h.client.resource(daemonsets).namespace('team').get('ds')).status).toMatchObject({
+      desiredNumberScheduled: 1,
+      numberReady: 1,
+      numberAvailable: 1,
+      updatedNumberScheduled: 1,
+    })
     expect((await h.list(configmaps, 'team')).map((m) => m.metadata.name)).toEqual(['kube-root-ca.crt'])
     await h.client.resource(namespaces).delete('team')
     await h.clock.advance(90_000)

@@ -99,7 +99,11 @@ export class FakeNode {
     const soon = (ms: number, work: () => Promise<unknown>) => {
       const timer = clock.setTimeout(() => {
         signal.removeEventListener('abort', cancel)
-        clock.track(work().catch((e) => { if (process.env['DBG']) console.log(String(e)) }))
+        clock.track(
+          work().catch((e) => {
+            if (process.env['DBG']) console.log(String(e), JSON.stringify((e as { details?: unknown }).details))
+          }),
+        )
       }, ms)
       const cancel = () => timer.cancel()
       signal.addEventListener('abort', cancel, { once: true })
@@ -110,7 +114,11 @@ export class FakeNode {
     }
     if (pod.status?.phase !== 'Pending' || this.hold(pod)) return
     if (!pod.spec.nodeName) {
-      clock.track(pods.createSubresource(name, 'binding', { metadata: { name }, target: { kind: 'Node', name: this.node } } as never).catch((e) => { if (process.env['DBG']) console.log(String(e)) }))
+      clock.track(
+        pods.createSubresource(name, 'binding', { metadata: { name }, target: { kind: 'Node', name: this.node } } as never).catch((e) => {
+          if (process.env['DBG']) console.log(String(e), JSON.stringify((e as { details?: unknown }).details))
+        }),
+      )
       return
     }
     soon(this.readyAfterMs, async () => {

@@ -143,7 +143,8 @@ export interface ResolvedStrategy<T extends KubeObject = KubeObject> extends Str
   returnDeletedObject: boolean
   hasStatus: boolean
   /** Whether `obj` differs from `old` in what metadata.generation counts. */
-  generationChanged(obj: T, old: T): boolean
+  /** @param main the object itself is written, not a subresource: only then do a Deployment's annotations count */
+  generationChanged(obj: T, old: T, main: boolean): boolean
   orphansByDefault(obj: T): boolean
 }
 
@@ -161,8 +162,8 @@ export function resolveStrategy(info: ResourceInfo, own: Strategy): ResolvedStra
     returnDeletedObject: own.returnDeletedObject ?? RETURNS_DELETED_OBJECT.has(key),
     statusOnMain: own.statusOnMain ?? (hasStatus ? 'drop' : 'keep'),
     hasStatus,
-    generationChanged: (obj, old) => {
-      if (key === 'deployments.apps' && !deepEqual(obj.metadata.annotations ?? {}, old.metadata.annotations ?? {})) return true
+    generationChanged: (obj, old, main) => {
+      if (main && key === 'deployments.apps' && !deepEqual(obj.metadata.annotations ?? {}, old.metadata.annotations ?? {})) return true
       if (key === 'endpointslices.discovery.k8s.io' && !deepEqual(obj.metadata.labels ?? {}, old.metadata.labels ?? {})) return true
       if (key === 'priorityclasses.scheduling.k8s.io') return false
       if (field !== undefined) return !deepEqual((obj as unknown as Fields)[field], (old as unknown as Fields)[field])

@@ -308,7 +308,7 @@ export class ResourceStore {
     delete meta.selfLink
     if (hooks.subresource) {
       hooks.subresource.prepareForUpdate(object as never, old as never, scope.context)
-      if (strategy.generationMode === 'spec' && oldMeta.generation === meta.generation && strategy.generationChanged(object as never, old as never)) {
+      if (strategy.generationMode === 'spec' && oldMeta.generation === meta.generation && strategy.generationChanged(object as never, old as never, false)) {
         meta.generation = (oldMeta.generation ?? 0) + 1
       }
     } else {
@@ -317,7 +317,7 @@ export class ResourceStore {
       if (
         strategy.generationMode === 'spec' &&
         (meta.generation ?? 0) === (oldMeta.generation ?? 0) &&
-        strategy.generationChanged(object as never, old as never)
+        strategy.generationChanged(object as never, old as never, true)
       ) {
         meta.generation = (oldMeta.generation ?? 0) + 1
       }
