@@ -6,6 +6,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
 import type { Transport } from '../client/transport.ts'
 import type { Logger } from '../component-base/component.ts'
+import { version } from '../component-base/version.ts'
 import { createCacher } from '../storage/cacher/cacher.ts'
 import type { ObjectStorage } from '../storage/interface.ts'
 import type { KV } from '../storage/kv/kv.ts'
@@ -23,6 +24,7 @@ import { DiscoveryPaths } from './endpoints/discovery-paths.ts'
 import type { ConnectHandler, CreateSubresource, VirtualKind } from './endpoints/endpoint.ts'
 import { EndpointTable } from './endpoints/endpoint-table.ts'
 import { NonResourcePaths } from './endpoints/non-resource.ts'
+import { OpenAPIPaths } from './endpoints/openapi-paths.ts'
 import { plainText } from './endpoints/plain.ts'
 import { createRouter } from './endpoints/router.ts'
 import type { AuditSink } from './filters/with-audit.ts'
@@ -32,6 +34,7 @@ import { TrackedFields } from './managed-fields/tracked.ts'
 import { Negotiator } from './negotiation/accept.ts'
 import { Encoder } from './negotiation/encode.ts'
 import { Responder } from './negotiation/respond.ts'
+import { OpenAPIDocuments } from './openapi/index.ts'
 import type { CreateHandler } from './registry/create-handler.ts'
 import { ResourceStore } from './registry/resource-store.ts'
 import type { KindRegistration } from './registry/strategy.ts'
@@ -93,6 +96,8 @@ export interface ApiServer {
   readonly endpoints: EndpointTable
   readonly paths: NonResourcePaths
   readonly discovery: DiscoveryPaths
+  /** Documents of custom resources and aggregated servers are added here. */
+  readonly openapi: OpenAPIDocuments
   readonly environment: HandlerEnvironment
   readonly scheme: Scheme
   /** The store of a resource, for handlers of subresources. */
@@ -135,7 +140,11 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   paths.extraPaths = () => apiPaths(table)
   let address = '127.0.0.1:443'
   const discovery = new DiscoveryPaths(table, scheme, responder, () => options.advertiseAddress ?? address)
+  const openapi = new OpenAPIDocuments({ scheme, resources: scheme.served(options.runtimeConfig), version: `${version.major}.${version.minor}` })
+  const openapiPaths = new OpenAPIPaths(openapi, clock)
   paths.serveFirst = (context) => discovery.serve(context)
+  for (const path of ['/openapi/v2', '/openapi/v3']) paths.handle(path, (context) => openapiPaths.serve(context))
+  paths.handlePrefix('/openapi/v3/', (context) => openapiPaths.serve(context))
   const inFlight: InFlight = { readOnly: 0, mutating: 0 }
   const state = { closing: false, closed: false }
   const router = createRouter({
@@ -205,6 +214,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     endpoints: table,
     paths,
     discovery,
+    openapi,
     environment,
     scheme,
     store: (group, resource) => stores.get(groupResourceName({ group, resource })),
