@@ -3,7 +3,7 @@ import { CompactedError } from '../kv.ts'
 import type { Backing } from '../mvcc/backing.ts'
 import type { Entry, Row, Rows, Write } from '../mvcc/row.ts'
 import { durable, fileSize, type LmdbFile } from './lmdb-file.ts'
-import { decodeHead, decodeValue, encodeIndex, encodeRecord, type Pointer, parseRecordKey, type RecordHead, recordKey } from './record-codec.ts'
+import { decodeHead, decodeValue, encodeIndex, encodeRecord, KeyScratch, type Pointer, parseRecordKey, type RecordHead, recordKey } from './record-codec.ts'
 
 /**
  * Changes values on their way to the file and back; encryption at rest is one. Called for every value, so it must be fast and must not
@@ -39,6 +39,7 @@ export class EmbeddedBacking implements Backing {
   private dirty: Map<string, Row | undefined>
   private lastRevision: number
   private swept: number
+  private readonly scratch = new KeyScratch()
   private checkpointing: Promise<void> | undefined
 
   constructor(
@@ -56,7 +57,7 @@ export class EmbeddedBacking implements Backing {
   }
 
   load(row: Row): Uint8Array {
-    const bytes = this.file.records.getBinaryFast(recordKey(row.modRevision, row.sub))
+    const bytes = this.file.records.getBinaryFast(this.scratch.of(row.modRevision, row.sub))
     if (!bytes) throw new CompactedError(this.lastRevision)
     const value = decodeValue(bytes)
     return this.transformer ? this.transformer.decode(row.key, value) : value

@@ -32,10 +32,23 @@ export interface RecordHead {
 }
 
 export function recordKey(revision: number, sub: number): Buffer {
-  const key = Buffer.allocUnsafe(12)
-  key.writeBigUInt64BE(BigInt(revision), 0)
+  return fillKey(Buffer.allocUnsafe(12), revision, sub)
+}
+
+function fillKey(key: Buffer, revision: number, sub: number): Buffer {
+  key.writeUInt32BE(Math.floor(revision / 2 ** 32), 0)
+  key.writeUInt32BE(revision % 2 ** 32, 4)
   key.writeUInt32BE(sub, 8)
   return key
+}
+
+/** Makes keys for reading in one buffer: each is good until the next. */
+export class KeyScratch {
+  private readonly key = Buffer.allocUnsafe(12)
+
+  of(revision: number, sub: number): Buffer {
+    return fillKey(this.key, revision, sub)
+  }
 }
 
 export function parseRecordKey(key: Uint8Array): Pointer {
@@ -98,11 +111,17 @@ export function decodeHead(pointer: Pointer, bytes: Uint8Array): RecordHead {
   }
 }
 
+function byte(b: Uint8Array, at: number): number {
+  return b[at] as number
+}
+
 /** A copy of the value: `bytes` may be the file's own memory. */
 export function decodeValue(bytes: Uint8Array): Buffer {
-  const b = view(bytes)
-  const start = HEADER + b.readUInt16BE(37) + b.readUInt32BE(39)
-  return Buffer.from(b.subarray(start))
+  const start =
+    HEADER + (byte(bytes, 37) << 8) + byte(bytes, 38) + ((byte(bytes, 39) << 24) | (byte(bytes, 40) << 16) | (byte(bytes, 41) << 8) | byte(bytes, 42))
+  const out = Buffer.allocUnsafe(bytes.length - start)
+  Buffer.prototype.copy.call(bytes, out, 0, start, bytes.length)
+  return out
 }
 
 export function encodeIndex(row: Row): Buffer {

@@ -16,7 +16,7 @@ import {
   type WatchRequest,
 } from '../kv.ts'
 import type { Backing } from './backing.ts'
-import { type EvaluateContext, type Evaluated, evaluate, rangeEnd, rangeRows, withoutValue } from './evaluate.ts'
+import { type EvaluateContext, type Evaluated, evaluate, rangeEnd, rangeRows } from './evaluate.ts'
 import { Lessor } from './lessor.ts'
 import type { Entry, Row, Rows } from './row.ts'
 import { WatchHub } from './watch-hub.ts'
@@ -297,7 +297,14 @@ export class MvccKV implements KV {
       const kept = this.entryAt(this.compacted)?.rows.get(row.key)
       if (kept !== row) throw new CompactedError(this.compacted)
     }
-    return { ...withoutValue(row), value: value ?? this.backing.load(row) }
+    return {
+      key: row.key,
+      value: value ?? this.backing.load(row),
+      createRevision: row.createRevision,
+      modRevision: row.modRevision,
+      version: row.version,
+      lease: row.lease,
+    }
   }
 
   private evaluate(request: TxnRequest): Evaluated {
