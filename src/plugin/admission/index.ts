@@ -10,6 +10,7 @@ import { persistentVolumeClaimResize } from './persistent-volume-claim-resize.ts
 import { podSecurity } from './pod-security/plugin.ts'
 import { podTopologyLabels } from './pod-topology-labels.ts'
 import { priority } from './priority.ts'
+import { resourceQuota } from './resource-quota.ts'
 import { runtimeClass } from './runtime-class.ts'
 import { serviceAccount } from './service-account.ts'
 import { storageObjectInUseProtection } from './storage-object-in-use-protection.ts'
@@ -36,6 +37,7 @@ const plugins: readonly { readonly make: (deps: AdmissionDependencies) => Admiss
   { make: certificateSubjectRestriction },
   { make: defaultIngressClass },
   { make: podTopologyLabels },
+  { make: resourceQuota },
 ]
 
 export interface AdmissionSelection {
