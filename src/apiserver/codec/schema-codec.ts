@@ -309,7 +309,8 @@ function reportDuplicates(body: JSONBody, expected: Expected, validation: FieldV
     throw error
   }
   if (errors.length === 0) return
-  if (validation === 'Strict') throw newInvalid({ group: '', kind: '' }, '', [invalid(FieldPath.root('patch'), goFormat(body.value), `strict decoding error: ${listErrors(errors)}`)])
+  if (validation === 'Strict')
+    throw newInvalid({ group: '', kind: '' }, '', [invalid(FieldPath.root('patch'), goFormat(body.value), `strict decoding error: ${listErrors(errors)}`)])
   for (const text of errors) warn(text)
 }
 

@@ -99,7 +99,9 @@ class Patch {
 
   /** Read when first needed: a patch of what is not there never is. */
   private get value(): unknown {
-    this.decoded ??= { value: this.environment.codec.patch(this.bytes as Uint8Array, this.type, expectedOf(this.target.endpoint), this.options.fieldValidation, this.warn) }
+    this.decoded ??= {
+      value: this.environment.codec.patch(this.bytes as Uint8Array, this.type, expectedOf(this.target.endpoint), this.options.fieldValidation, this.warn),
+    }
     return this.decoded.value
   }
 

@@ -181,7 +181,7 @@ export class ResourceStore {
     }
     try {
       const stored = await this.storage.create(key, object, this.writeMeta(scope))
-      return { object: stored.object, stored, created: true }
+      return new StoredResult(stored, true)
     } catch (error) {
       if (!(error instanceof KeyExistsError)) throw error
       const existing = await this.storage.get(key)
@@ -235,7 +235,7 @@ export class ResourceStore {
           },
           this.writeMeta(scope),
         )
-        return { object: stored.object, stored }
+        return new StoredResult(stored, false)
       } catch (signal) {
         if (signal instanceof DryRunResult) return signal.written
         if (signal instanceof NewObject) return signal.written
@@ -422,6 +422,21 @@ export class ResourceStore {
 
   private writeMeta(scope: WriteScope): WriteMeta {
     return this.ttlSeconds === undefined ? scope.meta : { ...scope.meta, ttlSeconds: this.ttlSeconds }
+  }
+}
+
+/** What was written, parsed only when somebody looks. */
+class StoredResult implements Written {
+  readonly stored: StoredObject
+  readonly created: boolean
+
+  constructor(stored: StoredObject, created: boolean) {
+    this.stored = stored
+    this.created = created
+  }
+
+  get object(): KubeObject {
+    return this.stored.object
   }
 }
 
