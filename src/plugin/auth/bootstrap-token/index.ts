@@ -1,0 +1,1 @@
+export { type BootstrapTokenOptions, bootstrapTokenAuthenticator } from './authenticator.ts'
