@@ -20,6 +20,7 @@ import { createClient } from '../../client/rest/client.ts'
 import type { Transport } from '../../client/transport.ts'
 import type { FeatureGates, Logger } from '../../component-base/index.ts'
 import { admissionPlugins } from '../../plugin/admission/index.ts'
+import { bootstrapTokenAuthenticator } from '../../plugin/auth/bootstrap-token/index.ts'
 import { informedNodeGraph, nodeAuthorizer } from '../../plugin/auth/node/index.ts'
 import { escalationGuard, informedRuleResolver, rbacAuthorizer } from '../../plugin/auth/rbac/index.ts'
 import {
@@ -94,12 +95,15 @@ export function buildApiServer(config: ApiServerConfig): RunningApiServer {
   })
   const apiAudiences = [config.serviceAccounts.issuer]
   const keys = config.serviceAccounts.publicKeys.map(verificationKey)
-  const tokens = serviceAccountTokenAuthenticator({ keys, issuers: [config.serviceAccounts.issuer], objects, clock })
+  const tokens = [
+    serviceAccountTokenAuthenticator({ keys, issuers: [config.serviceAccounts.issuer], objects, clock }),
+    bootstrapTokenAuthenticator({ secret: (name) => objects.secret('kube-system', name), clock }),
+  ]
   const authenticators: Authenticator[] = [
     inProcessAuthenticator(),
     ...(config.frontProxy ? [requestHeaderAuthenticator({ clientCa: config.frontProxy.clientCA, allowedNames: config.frontProxy.allowedNames, clock })] : []),
     ...(config.clientCA ? [clientCertificateAuthenticator({ clientCa: config.clientCA, clock })] : []),
-    bearerTokenAuthenticator([tokens], apiAudiences),
+    bearerTokenAuthenticator(tokens, apiAudiences),
     anonymousAuthenticator(),
   ]
   const guard = escalationGuard(resolver, (attributes: Attributes) => authorizer.authorize(attributes))
@@ -137,7 +141,7 @@ export function buildApiServer(config: ApiServerConfig): RunningApiServer {
     isFeatureEnabled: (gate) => config.features.enabled(gate),
     createHandlers: [
       ...(sign ? [tokenRequestHandler({ key: signingKey(sign), issuer: config.serviceAccounts.issuer, apiAudiences, objects, clock, random })] : []),
-      tokenReviewHandler({ authenticators: [tokens], apiAudiences }),
+      tokenReviewHandler({ authenticators: tokens, apiAudiences }),
       selfSubjectReviewHandler(clock),
       ...accessReviewHandlers(authorizer),
     ],
