@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect } from 'vitest'
-import { CompactedError, type KV, prefixEnd, type TxnOp } from '../kv.ts'
+import { CompactedError, type KV, prefixEnd, type TxnOp, type TxnResult } from '../kv.ts'
 
 interface ModelRow {
   value: string
@@ -110,15 +110,16 @@ export class Model {
         break
       }
       case 'burst': {
-        // In flight together; each must see the one before.
-        const results = await Promise.all(
-          Array.from({ length: step.count }, (_, i) =>
-            kv.txn({
-              compare: [{ key: prefix + step.key, target: 'version', op: '=', value: (now.get(step.key)?.version ?? 0) + i }],
-              success: [{ op: 'put', key: prefix + step.key, value: Buffer.from(String(i)) }],
-            }),
-          ),
-        )
+        const { count } = step
+        const nth = (i: number) =>
+          kv.txn({
+            compare: [{ key: prefix + step.key, target: 'version', op: '=', value: (now.get(step.key)?.version ?? 0) + i }],
+            success: [{ op: 'put', key: prefix + step.key, value: Buffer.from(String(i)) }],
+          })
+        // In flight together, each must see the one before; only over a network they may overtake each other.
+        const results: TxnResult[] = []
+        if (kv.remote) for (let i = 0; i < count; i++) results.push(await nth(i))
+        else results.push(...(await Promise.all(Array.from({ length: count }, (_, i) => nth(i)))))
         for (const [i, result] of results.entries()) {
           expect(result.succeeded).toBe(true)
           this.write([[step.key, String(i)]], prefix, events)
