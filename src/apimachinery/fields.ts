@@ -83,8 +83,8 @@ function unescapeFieldValue(text: string): string {
     const c = text[i] as string
     if (c === '\\') {
       const next = text[i + 1]
-      if (next === undefined) throw new FieldSelectorError(`invalid field selector: invalid escape sequence: ${quote('\\')}`)
-      if (next !== '\\' && next !== ',' && next !== '=') throw new FieldSelectorError(`invalid field selector: invalid escape sequence: ${quote(`\\${next}`)}`)
+      if (next === undefined) throw new FieldSelectorError(`invalid field selector: invalid escape sequence: \\`)
+      if (next !== '\\' && next !== ',' && next !== '=') throw new FieldSelectorError(`invalid field selector: invalid escape sequence: \\${next}`)
       out += next
       i++
     } else if (c === ',' || c === '=') {

@@ -302,7 +302,7 @@ class Parser {
     if (negated) key = this.take()
     if (key.token !== 'id') throw new SelectorError(`found '${key.text}', expected: identifier`)
     const wrong = labelKeyErrors(key.text)
-    if (wrong.length) throw new SelectorError(fieldErrorText(invalid(FieldPath.root('key'), key.text, wrong.join('; '))))
+    if (wrong.length) throw new SelectorError(fieldErrorText(invalid(FieldPath.nil, key.text, wrong.join('; '))))
     if (negated) return newRequirement(key.text, '!', [])
     const follow = this.peek().token
     if (follow === 'end' || follow === ',') return newRequirement(key.text, 'exists', [])
@@ -335,7 +335,7 @@ class Parser {
     const first = this.peek()
     if (first.token === ')') {
       this.take()
-      return new Set()
+      return new Set([''])
     }
     if (first.token !== 'id' && first.token !== ',') throw new SelectorError(`found '${first.text}', expected: ',', ')' or identifier`)
     const out = this.identifiers()

@@ -13,6 +13,12 @@ export interface Expected {
   readonly coerce?: (object: Record<string, unknown>) => string[]
 }
 
+export interface DecodedPatch {
+  readonly value: unknown
+  /** Strict errors of the patch itself; told together with those of the patched object. */
+  readonly strictErrors: readonly string[]
+}
+
 /** Bodies to objects. */
 export interface Codec {
   /** Loads what bodies of this type need; call before decoding one. */
@@ -35,11 +41,13 @@ export interface Codec {
     expected: Expected,
     validation: FieldValidation,
     warn: (text: string) => void,
+    /** What strict reading has against the patch itself. */
+    patchErrors?: readonly string[],
   ): KubeObject
   /** The body of a PATCH as a value. @throws StatusError 400 */
-  patch(bytes: Uint8Array, type: string, expected: Expected, validation: FieldValidation, warn: (text: string) => void): unknown
+  patch(bytes: Uint8Array, type: string, expected: Expected, validation: FieldValidation, warn: (text: string) => void): DecodedPatch
   /** The body of a DELETE. @throws StatusError 400 */
-  deleteOptions(bytes: Uint8Array, contentType: string | undefined, endpoint: Endpoint): DeleteOptions
+  deleteOptions(bytes: Uint8Array, contentType: string | undefined): DeleteOptions
 }
 
 export function expectedOf(endpoint: Endpoint): Expected {

@@ -6,16 +6,17 @@ import type { DeleteOptions } from '../../apimachinery/meta/v1/types.generated.t
 import { apiVersionOf, type KubeObject, parseApiVersion } from '../../apimachinery/object.ts'
 import { goFormat, restoreError } from '../../apimachinery/patch/index.ts'
 import { quote } from '../../apimachinery/quote.ts'
-import type { StructSchema } from '../../apimachinery/schema/schema.ts'
+import type { FieldSchema, Schema, StructSchema } from '../../apimachinery/schema/schema.ts'
 import { setOwn } from '../../base/deep-freeze.ts'
 import type { Endpoint } from '../endpoints/endpoint.ts'
 import { ALL_TYPES, JSON_TYPE, PROTOBUF_TYPE, YAML_TYPE } from '../negotiation/accept.ts'
 import type { FieldValidation } from '../request/write-options.ts'
-import type { Codec, Expected } from './codec.ts'
+import type { Codec, DecodedPatch, Expected } from './codec.ts'
 import { bodyTypeOf } from './content-type.ts'
 import { decodeProtobufBody, YAMLBodies } from './other-formats.ts'
 
 const SCHEME_NAME = 'pkg/api/legacyscheme/scheme.go:30'
+const OPTIONS_SCHEME_NAME = 'k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27'
 
 const REMOVED_VERSIONS = new Set([
   'apps/v1beta1',
@@ -90,6 +91,7 @@ export class SchemaCodec implements Codec {
     expected: Expected,
     validation: FieldValidation,
     warn: Warn,
+    patchErrors: readonly string[] = [],
   ): KubeObject {
     const refuse = (detail: string): StatusError =>
       newInvalid({ group: '', kind: '' }, '', [
@@ -115,8 +117,11 @@ export class SchemaCodec implements Codec {
     try {
       const decoded = canonicalize(value, expected.schema(), { strict: validation !== 'Ignore' })
       decoded.strictErrors.push(...unknownFields(expected, decoded.object))
-      if (validation === 'Strict' && decoded.strictErrors.length > 0) throw refuse(`strict decoding error: ${listErrors(decoded.strictErrors)}`)
-      if (validation === 'Warn') for (const text of decoded.strictErrors) warn(text)
+      if (validation !== 'Ignore') {
+        const errors = [...patchErrors, ...decoded.strictErrors]
+        if (validation === 'Strict' && errors.length > 0) throw refuse(`strict decoding error: ${listErrors(errors)}`)
+        for (const text of errors) warn(text)
+      }
       return finish(decoded.object, meta, value)
     } catch (error) {
       if (error instanceof DecodeError) throw refuse(error.message)
@@ -124,20 +129,22 @@ export class SchemaCodec implements Codec {
     }
   }
 
-  patch(bytes: Uint8Array, type: string, expected: Expected, validation: FieldValidation, warn: Warn): unknown {
+  patch(bytes: Uint8Array, type: string, expected: Expected, validation: FieldValidation, warn: Warn): DecodedPatch {
     if (type === 'application/apply-patch+yaml') {
-      if (bytes.length === 0) return {}
-      const parsed = this.yaml.parse(bytes, (message) => newBadRequest(`error decoding YAML: ${message}`))
+      const parsed = this.yaml.parse(bytes, (message) => newBadRequest(`error decoding YAML: error converting YAML to JSON: ${message}`))
       if (parsed.formatErrors.length > 0) {
-        if (validation === 'Strict') throw newBadRequest(`error strict decoding YAML: ${parsed.strictText}`)
+        if (validation === 'Strict') throw newBadRequest(`error strict decoding YAML: error converting YAML to JSON: ${parsed.strictText}`)
         if (validation === 'Warn') for (const text of parsed.formatErrors) warn(text)
       }
-      return parsed.value
+      return { value: parsed.value, strictErrors: [] }
     }
     try {
       const body = JSONBody.parse(bytes)
-      if (validation !== 'Ignore' && type === 'application/merge-patch+json') reportDuplicates(body, expected, validation, warn)
-      return body.value
+      if (validation === 'Ignore' || type === 'application/strategic-merge-patch+json') return { value: body.value, strictErrors: [] }
+      return {
+        value: body.value,
+        strictErrors: type === 'application/merge-patch+json' ? duplicatesOf(body, expected) : jsonPatchErrors(body),
+      }
     } catch (error) {
       if (!(error instanceof JSONSyntaxError)) throw error
       if (type === 'application/strategic-merge-patch+json') throw newBadRequest('invalid JSON document')
@@ -145,36 +152,25 @@ export class SchemaCodec implements Codec {
     }
   }
 
-  deleteOptions(bytes: Uint8Array, contentType: string | undefined, endpoint: Endpoint): DeleteOptions {
+  deleteOptions(bytes: Uint8Array, contentType: string | undefined): DeleteOptions {
     const gvk = { group: 'meta.k8s.io', version: 'v1', kind: 'DeleteOptions' }
     const schema = this.scheme.schema({ group: '', version: 'v1', kind: 'DeleteOptions' }) as StructSchema
     const expected: Expected = { gvk, schema: () => schema, custom: false }
-    const parsed = this.parse(bytes, bodyTypeOf(contentType), expected)
+    const parsed = this.parse(bytes, bodyTypeOf(contentType), expected, newBadRequest)
     const { kind, apiVersion } = parsed.meta
-    const own = apiVersionOf(endpoint.info)
-    if (kind !== '' && kind !== 'DeleteOptions') {
-      const other = this.scheme.schemaOf(apiVersion, kind)
-      if (!other) throw newBadRequest(`${kind} in version ${quote(versionOf(apiVersion))} cannot be handled as a DeleteOptions: ${notRegistered(parsed.meta)}`)
-      throw newBadRequest('decoded object cannot be converted to DeleteOptions')
+    // Any version of DeleteOptions will do.
+    if (kind !== '' && kind !== 'DeleteOptions') throw newBadRequest(notRegistered({ kind, apiVersion }, OPTIONS_SCHEME_NAME))
+    try {
+      return parsed.decode(schema, false).object as unknown as DeleteOptions
+    } catch (error) {
+      if (error instanceof DecodeError) throw newBadRequest(error.message)
+      throw error
     }
-    if (
-      apiVersion !== '' &&
-      apiVersion !== 'v1' &&
-      apiVersion !== 'meta.k8s.io/v1' &&
-      apiVersion !== own &&
-      !this.scheme.schemaOf(apiVersion, 'DeleteOptions')
-    ) {
-      throw newBadRequest(
-        `DeleteOptions in version ${quote(versionOf(apiVersion))} cannot be handled as a DeleteOptions: ${notRegistered({ apiVersion, kind: 'DeleteOptions' })}`,
-      )
-    }
-    const object = this.convert(parsed, schema, { apiVersion: 'meta.k8s.io/v1', kind: 'DeleteOptions' }, expected, 'Ignore', () => {})
-    return object as unknown as DeleteOptions
   }
 
-  private parse(bytes: Uint8Array, type: string | undefined, expected: Expected): Parsed {
+  private parse(bytes: Uint8Array, type: string | undefined, expected: Expected, refuse?: (message: string) => StatusError): Parsed {
     const unrecognized = (message: string) =>
-      newBadRequest(`the object provided is unrecognized (must be of type ${expected.gvk.kind}): ${message} (${bodySummary(bytes)})`)
+      refuse?.(message) ?? newBadRequest(`the object provided is unrecognized (must be of type ${expected.gvk.kind}): ${message} (${bodySummary(bytes)})`)
     if (type === PROTOBUF_TYPE) {
       if (expected.custom)
         throw newUnsupportedMediaType(`the body of the request was in an unknown format - accepted media types include: ${ALL_TYPES.join(', ')}`)
@@ -300,26 +296,46 @@ function unknownFields(expected: Expected, object: Record<string, unknown>): str
 }
 
 /** Fields a merge patch names twice; what it says of unknown ones shows in the patched object. */
-function reportDuplicates(body: JSONBody, expected: Expected, validation: FieldValidation, warn: Warn): void {
-  let errors: string[]
+function duplicatesOf(body: JSONBody, expected: Expected): string[] {
   try {
-    errors = body.decode(expected.schema(), { strict: true }).strictErrors.filter((e) => e.startsWith('duplicate field '))
+    return body.decode(expected.schema(), { strict: true }).strictErrors.filter((e) => e.startsWith('duplicate field '))
   } catch (error) {
-    if (error instanceof DecodeError) return
+    if (error instanceof DecodeError) return []
     throw error
   }
-  if (errors.length === 0) return
-  if (validation === 'Strict')
-    throw newInvalid({ group: '', kind: '' }, '', [invalid(FieldPath.root('patch'), goFormat(body.value), `strict decoding error: ${listErrors(errors)}`)])
-  for (const text of errors) warn(text)
+}
+
+const OPERATION: StructSchema = structOf('JSONPatchOperation', {
+  op: { kind: 'scalar', scalar: 'string' },
+  path: { kind: 'scalar', scalar: 'string' },
+  from: { kind: 'scalar', scalar: 'string' },
+  value: { kind: 'any', any: 'json' },
+})
+const OPERATIONS: StructSchema = structOf('JSONPatch', { p: { kind: 'list', elem: OPERATION } })
+
+function structOf(name: string, fields: Record<string, Schema>): StructSchema {
+  const list: FieldSchema[] = Object.entries(fields).map(([field, schema]) => ({ name: field, schema, pointer: false, omitempty: true }))
+  return { kind: 'struct', name, fields: list, byName: new Map(list.map((f) => [f.name, f])), proto: [] }
+}
+
+/** Unknown and repeated fields of the operations of a JSON patch. */
+function jsonPatchErrors(body: JSONBody): string[] {
+  if (!Array.isArray(body.value)) return []
+  try {
+    const { strictErrors } = JSONBody.parse(`{"p":${body.text}}`).decode(OPERATIONS, { strict: true })
+    return strictErrors.map((e) => `json patch ${e.replace('field "p', 'field "')}`)
+  } catch (error) {
+    if (error instanceof DecodeError) return []
+    throw error
+  }
 }
 
 function wrongVersion(has: string, want: string): StatusError {
   return newBadRequest(`the API version in the data (${has}) does not match the expected API version (${want})`)
 }
 
-function notRegistered(meta: TypeMeta): string {
-  return `no kind ${quote(meta.kind)} is registered for version ${quote(meta.apiVersion)} in scheme ${quote(SCHEME_NAME)}`
+function notRegistered(meta: TypeMeta, schemeName = SCHEME_NAME): string {
+  return `no kind ${quote(meta.kind)} is registered for version ${quote(meta.apiVersion)} in scheme ${quote(schemeName)}`
 }
 
 function versionOf(apiVersion: string): string {
@@ -355,4 +371,12 @@ function finish(object: Record<string, unknown>, meta: TypeMeta, source: unknown
     finished.metadata.managedFields = entries.map((e) => ({ ...e }))
   }
   return finished
+}
+
+/** Patched text in messages has the keys of the object itself in order, as upstream's library leaves them. */
+function sortedTop(value: unknown): unknown {
+  if (value === null || typeof value !== 'object' || Array.isArray(value)) return value
+  const out: Record<string, unknown> = {}
+  for (const key of Object.keys(value).sort()) setOwn(out, key, (value as Record<string, unknown>)[key])
+  return out
 }

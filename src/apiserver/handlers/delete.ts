@@ -27,7 +27,7 @@ export async function handleDelete(environment: HandlerEnvironment, target: Targ
   })
   const waits = !written.removed && options.orphanDependents === false
   const status = waits ? 202 : 200
-  if (written.removed && !store.strategy.returnDeletedObject && !dryRun) {
+  if (written.removed && !store.strategy.returnDeletedObject) {
     return environment.responder.value(context, form, status, {
       kind: 'Status',
       apiVersion: 'v1',
@@ -54,7 +54,7 @@ export async function readDeleteOptions(environment: HandlerEnvironment, target:
   if (given !== undefined) options = { ...(given as DeleteOptions) }
   else if (bytes && bytes.length > 0) {
     requireBodyType(context, endpoint)
-    options = environment.codec.deleteOptions(bytes, context.request.headers['content-type'], endpoint)
+    options = environment.codec.deleteOptions(bytes, context.request.headers['content-type'])
   } else options = deleteOptionsOfQuery(context)
   validateDeleteOptions(options)
   return options

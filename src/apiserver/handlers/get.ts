@@ -1,3 +1,4 @@
+import { newBadRequest } from '../../apimachinery/errors.ts'
 import type { ResourceStore } from '../registry/resource-store.ts'
 import type { ApiResponse } from '../request/api-request.ts'
 import { badVersionError, parseResourceVersion } from '../request/list-options.ts'
@@ -10,6 +11,7 @@ export async function handleGet(environment: HandlerEnvironment, target: Target)
   const store = endpoint.store as ResourceStore
   let version: number | undefined
   if (context.request.query !== '') {
+    if (context.query.bool('export')) throw newBadRequest('the export parameter, deprecated since v1.14, is no longer supported')
     const text = context.query.get('resourceVersion') ?? ''
     if (text !== '') {
       version = parseResourceVersion(text)

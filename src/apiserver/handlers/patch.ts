@@ -2,7 +2,7 @@ import { newBadRequest, newConflict, newUnsupportedMediaType } from '../../apima
 import { apiVersionOf, type KubeObject } from '../../apimachinery/object.ts'
 import { applyJSONPatch, applyMergePatch, applyStrategicMergePatch } from '../../apimachinery/patch/index.ts'
 import { deepCopy } from '../../base/deep-freeze.ts'
-import { expectedOf } from '../codec/codec.ts'
+import { type DecodedPatch, expectedOf } from '../codec/codec.ts'
 import { bodyTypeOf, routerUnsupportedMediaType } from '../codec/content-type.ts'
 import type { ResourceStore } from '../registry/resource-store.ts'
 import type { SubresourceStrategy } from '../registry/strategy.ts'
@@ -86,7 +86,7 @@ class Patch {
   private readonly type: string
   private readonly options: WriteRequest
   private readonly bytes: Uint8Array | undefined
-  private decoded: { value: unknown } | undefined
+  private decoded: DecodedPatch | undefined
 
   constructor(environment: HandlerEnvironment, target: Target, type: string, options: WriteRequest, bytes: Uint8Array | undefined, given: unknown) {
     this.environment = environment
@@ -94,15 +94,19 @@ class Patch {
     this.type = type
     this.options = options
     this.bytes = bytes
-    if (bytes === undefined) this.decoded = { value: given }
+    if (bytes === undefined) this.decoded = { value: given, strictErrors: [] }
   }
 
   /** Read when first needed: a patch of what is not there never is. */
-  private get value(): unknown {
-    this.decoded ??= {
-      value: this.environment.codec.patch(this.bytes as Uint8Array, this.type, expectedOf(this.target.endpoint), this.options.fieldValidation, this.warn),
-    }
-    return this.decoded.value
+  private get patch(): DecodedPatch {
+    this.decoded ??= this.environment.codec.patch(
+      this.bytes as Uint8Array,
+      this.type,
+      expectedOf(this.target.endpoint),
+      this.options.fieldValidation,
+      this.warn,
+    )
+    return this.decoded
   }
 
   private warn = (text: string) => this.target.context.warn(text)
@@ -117,15 +121,16 @@ class Patch {
       return this.finish(merged, spoken)
     }
     let patched: unknown
-    if (this.type === JSON_PATCH) patched = applyJSONPatch(spoken, this.value)
-    else if (this.type === MERGE_PATCH) patched = applyMergePatch(spoken, this.value)
-    else patched = applyStrategicMergePatch(spoken, this.value, endpoint.info.schema())
+    if (this.type === JSON_PATCH) patched = applyJSONPatch(spoken, this.patch.value)
+    else if (this.type === MERGE_PATCH) patched = applyMergePatch(spoken, this.patch.value)
+    else patched = applyStrategicMergePatch(spoken, this.patch.value, endpoint.info.schema())
     const object = this.environment.codec.fromPatched(
       deepCopy(patched),
-      this.type === STRATEGIC_PATCH ? { kind: 'strategic', patch: this.value } : { kind: 'json' },
+      this.type === STRATEGIC_PATCH ? { kind: 'strategic', patch: this.patch.value } : { kind: 'json' },
       expectedOf(endpoint),
       this.options.fieldValidation,
       this.warn,
+      this.patch.strictErrors,
     )
     return this.finish(object, spoken)
   }
@@ -158,7 +163,7 @@ class Patch {
 
   private applied(): KubeObject {
     const { endpoint } = this.target
-    const value = (this.value ?? {}) as KubeObject
+    const value = (this.patch.value ?? {}) as KubeObject
     if (typeof value !== 'object' || Array.isArray(value)) {
       const type = Array.isArray(value) ? 'array' : typeof value === 'boolean' ? 'bool' : typeof value
       throw newBadRequest(

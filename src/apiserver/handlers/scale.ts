@@ -113,7 +113,7 @@ export async function handleWriteScale(environment: HandlerEnvironment, target: 
     : bytes
       ? environment.codec.decode(bytes, context.request.headers['content-type'], expected, options.fieldValidation, warn)
       : environment.codec.fromValue(given, expected, options.fieldValidation, warn)
-  const patch = patching ? (bytes ? environment.codec.patch(bytes, type, expected, options.fieldValidation, warn) : given) : undefined
+  const patch = patching ? (bytes ? environment.codec.patch(bytes, type, expected, options.fieldValidation, warn).value : given) : undefined
   if (submitted) {
     ensureNamespace(endpoint, target.namespace, submitted)
     ensureName(target, submitted)

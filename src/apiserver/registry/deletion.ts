@@ -90,13 +90,11 @@ function planGrace(strategy: ResolvedStrategy, meta: ObjectMeta, obj: KubeObject
       end = now
       if (asked !== 0) seconds = 1
     }
-    if (seconds === 0) return 'no'
     return { seconds, timestamp: formatTime(end) }
   }
   let seconds = strategy.gracefulDeletionSeconds(obj as never, asked === undefined ? options : { ...options, gracePeriodSeconds: asked })
   if (seconds === undefined) return 'no'
   if (seconds < 0) seconds = 1
-  if (seconds === 0) return 'no'
   return { seconds, timestamp: formatTime(now + seconds * 1000) }
 }
 

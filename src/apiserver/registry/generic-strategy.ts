@@ -134,6 +134,21 @@ const STATUS_KEEPS_LABELS_AND_ANNOTATIONS = set(
 
 type Fields = Record<string, unknown>
 
+/** How often the update of a kind checks the whole metadata as if it were new. */
+const METADATA_CHECKS_ON_UPDATE: Readonly<Record<string, number>> = {
+  configmaps: 2,
+  secrets: 1,
+  services: 1,
+  pods: 1,
+  serviceaccounts: 1,
+  endpoints: 1,
+  limitranges: 1,
+  'roles.rbac.authorization.k8s.io': 1,
+  'rolebindings.rbac.authorization.k8s.io': 1,
+  'clusterroles.rbac.authorization.k8s.io': 1,
+  'clusterrolebindings.rbac.authorization.k8s.io': 1,
+}
+
 /** The rules of one resource: its own strategy where it says something, upstream's table where it does not. */
 export interface ResolvedStrategy<T extends KubeObject = KubeObject> extends Strategy<T> {
   nameRule: NameRule
@@ -142,6 +157,7 @@ export interface ResolvedStrategy<T extends KubeObject = KubeObject> extends Str
   generationMode: 'spec' | 'none'
   returnDeletedObject: boolean
   hasStatus: boolean
+  metadataChecksOnUpdate: number
   /** Whether `obj` differs from `old` in what metadata.generation counts. */
   /** @param main the object itself is written, not a subresource: only then do a Deployment's annotations count */
   generationChanged(obj: T, old: T, main: boolean): boolean
@@ -162,6 +178,7 @@ export function resolveStrategy(info: ResourceInfo, own: Strategy): ResolvedStra
     returnDeletedObject: own.returnDeletedObject ?? RETURNS_DELETED_OBJECT.has(key),
     statusOnMain: own.statusOnMain ?? (hasStatus ? 'drop' : 'keep'),
     hasStatus,
+    metadataChecksOnUpdate: METADATA_CHECKS_ON_UPDATE[key] ?? 0,
     generationChanged: (obj, old, main) => {
       if (main && key === 'deployments.apps' && !deepEqual(obj.metadata.annotations ?? {}, old.metadata.annotations ?? {})) return true
       if (key === 'endpointslices.discovery.k8s.io' && !deepEqual(obj.metadata.labels ?? {}, old.metadata.labels ?? {})) return true

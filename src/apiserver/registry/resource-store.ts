@@ -323,6 +323,7 @@ export class ResourceStore {
       }
     }
     const errors = validateObjectMetaUpdate(meta, oldMeta, METADATA, { standardFinalizers: this.standardFinalizers })
+    if (errors.length > 0 && !hooks.subresource) this.repeatMetadataErrors(meta, errors)
     const more = hooks.subresource ? hooks.subresource.validateUpdate : strategy.validateUpdate
     if (more) errors.push(...more.call(hooks.subresource ?? strategy, object as never, old as never, scope.context))
     if (errors.length > 0) throw newInvalid(this.info, name, errors)
@@ -333,6 +334,16 @@ export class ResourceStore {
     object.metadata = orderedMetadata(meta)
     if (deepEqual(object, old)) return 'keep'
     return object
+  }
+
+  /** Upstream checks metadata of an update in several places, and causes tell each time; the message shows each text once. */
+  private repeatMetadataErrors(meta: KubeObject['metadata'], errors: ErrorList): void {
+    errors.push(...errors)
+    for (let i = 0; i < this.strategy.metadataChecksOnUpdate; i++) {
+      errors.push(
+        ...validateObjectMeta(meta, { namespaced: this.info.namespaced, nameRule: this.nameRule, standardFinalizers: this.standardFinalizers }, METADATA),
+      )
+    }
   }
 
   /**
@@ -350,9 +361,10 @@ export class ResourceStore {
     const start = await this.get(namespace, name)
     let current = start
     let admitted = false
+    let marked = false
     for (;;) {
       const object = current.object
-      checkDeletePreconditions(this.info, object, options)
+      if (!marked) checkDeletePreconditions(this.info, object, options)
       if (!admitted) {
         await validateAdmission?.(object)
         admitted = true
@@ -391,7 +403,7 @@ export class ResourceStore {
         if (!gone) throw newNotFound(this.gr, name)
         return { object: gone.object, removed: true, stored: gone }
       }
-      if (scope.dryRun) return { object: deepFreeze(step.object) }
+      if (scope.dryRun) return { object: deepFreeze(step.object), ...(step.thenRemove ? { removed: true } : {}) }
       let moved: StoredObject | undefined
       const version = current.resourceVersion
       const stored = await this.storage
@@ -416,6 +428,8 @@ export class ResourceStore {
         continue
       }
       if (!step.thenRemove) return { object: stored.object, stored }
+      // The mark is this very delete's doing: what it demanded of the object held before it.
+      marked = true
       current = stored
     }
   }
