@@ -32,6 +32,8 @@ export interface ResourceInfo extends GroupVersionKind {
   readonly isDefault: boolean
   /** Shape of the kind; resolved on first call. */
   schema(): StructSchema
+  /** Of custom resources: the OpenAPI schema that their definition gives. */
+  openAPISchema?(): Record<string, unknown> | undefined
 }
 
 export interface VersionInfo {

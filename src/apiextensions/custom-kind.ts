@@ -66,6 +66,7 @@ export function customInfo(scheme: Scheme, definition: CustomResourceDefinition,
       ...(version.subresources?.scale ? [{ name: 'scale', kind: 'Scale', group: 'autoscaling', version: 'v1', verbs: ['get', 'patch', 'update'] }] : []),
     ],
     isDefault: true,
+    openAPISchema: () => schemaOfVersion(version) as Json | undefined,
     schema() {
       schema ??= customSchema(schemaOfVersion(version), `${group}/${version.name}, Kind=${names.kind}`, objectMetaOf(scheme))
       return schema

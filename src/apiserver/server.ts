@@ -141,7 +141,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   let address = '127.0.0.1:443'
   const discovery = new DiscoveryPaths(table, scheme, responder, () => options.advertiseAddress ?? address)
   const openapi = new OpenAPIDocuments({ scheme, resources: scheme.served(options.runtimeConfig), version: `${version.major}.${version.minor}` })
-  const openapiPaths = new OpenAPIPaths(openapi, clock)
+  const openapiPaths = new OpenAPIPaths(openapi, clock, table)
   paths.serveFirst = (context) => discovery.serve(context)
   for (const path of ['/openapi/v2', '/openapi/v3']) paths.handle(path, (context) => openapiPaths.serve(context))
   paths.handlePrefix('/openapi/v3/', (context) => openapiPaths.serve(context))

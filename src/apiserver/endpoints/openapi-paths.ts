@@ -3,6 +3,7 @@ import { hashOf } from '../openapi/documents.ts'
 import type { OpenAPIDocuments } from '../openapi/index.ts'
 import type { ApiResponse } from '../request/api-request.ts'
 import type { RequestContext } from '../request/context.ts'
+import type { EndpointTable } from './endpoint-table.ts'
 import { routerMethodNotAllowed } from './router-errors.ts'
 
 const YEAR_MS = 365 * 24 * 3600 * 1000
@@ -12,10 +13,17 @@ export class OpenAPIPaths {
   private readonly documents: OpenAPIDocuments
   private readonly clock: Clock
   private readonly started: string
+  private readonly table: EndpointTable | undefined
+  private stale = false
   private readonly bytes = new WeakMap<object, Uint8Array>()
   private swagger: { text: string; bytes: Uint8Array; tag: string } | undefined
 
-  constructor(documents: OpenAPIDocuments, clock: Clock) {
+  /** @param table whose custom resources are documented too */
+  constructor(documents: OpenAPIDocuments, clock: Clock, table?: EndpointTable) {
+    this.table = table
+    table?.onChange(() => {
+      this.stale = true
+    })
     this.documents = documents
     this.clock = clock
     this.started = new Date(clock.now()).toUTCString()
@@ -24,6 +32,10 @@ export class OpenAPIPaths {
   /** Answers OpenAPI paths; undefined for others. */
   serve(context: RequestContext): Promise<ApiResponse> | ApiResponse | undefined {
     const { path } = context.info
+    if (this.stale) {
+      this.stale = false
+      this.documents.setCustom([...(this.table?.all() ?? [])].filter((e) => e.custom).map((e) => e.info))
+    }
     if (path === '/openapi/v3') return this.index(context)
     if (path === '/openapi/v2') return this.v2(context)
     if (path.startsWith('/openapi/v3/')) return this.v3(context, path.slice('/openapi/v3/'.length))

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { ResourceInfo, Scheme } from '../../api/scheme.ts'
 import { apiVersionOf } from '../../apimachinery/object.ts'
+import { customDocument } from './custom.ts'
 import type { Descriptions, JSONObject } from './definitions.ts'
 import { type DocumentedVersion, type ExtraSwagger, swaggerText } from './v2.ts'
 import { discoveryDocument, groupVersionText, openIDDocument, versionDocument } from './v3.ts'
@@ -28,6 +29,7 @@ export interface OpenAPIConfig {
 export class OpenAPIDocuments {
   private readonly config: OpenAPIConfig
   private readonly documents = new Map<string, OpenAPIDocument>()
+  private readonly custom = new Set<string>()
   private readonly builtin: readonly DocumentedVersion[]
   private swagger: Promise<string> | undefined
   private extra: ExtraSwagger | undefined
@@ -62,6 +64,28 @@ export class OpenAPIDocuments {
     const hash = hashOf(`${version}|${descriptions ? 'described' : ''}|${path}|${content}`)
     let text: Promise<string> | undefined
     this.documents.set(path, { hash, text: () => (text ??= make()) })
+  }
+
+  /** Documents the custom resources that are served just now, and forgets those of others. Nothing is made before it is asked for. */
+  setCustom(resources: readonly ResourceInfo[]): void {
+    for (const path of this.custom) this.documents.delete(path)
+    this.custom.clear()
+    const byVersion = new Map<string, ResourceInfo[]>()
+    for (const r of resources) {
+      const list = byVersion.get(apiVersionOf(r))
+      if (list) list.push(r)
+      else byVersion.set(apiVersionOf(r), [r])
+    }
+    const { scheme, version } = this.config
+    for (const [apiVersion, list] of byVersion) {
+      const gv = list[0] as ResourceInfo
+      const documented = list.map((info) => ({ info, schema: info.openAPISchema?.() }))
+      this.add(`apis/${apiVersion}`, JSON.stringify(documented), async () => JSON.stringify(customDocument(scheme, gv, documented, { version })))
+      this.custom.add(`apis/${apiVersion}`)
+      if (this.documents.has(`apis/${gv.group}`)) continue
+      this.add(`apis/${gv.group}`, '', async () => JSON.stringify(discoveryDocument(scheme, gv.group, { version })))
+      this.custom.add(`apis/${gv.group}`)
+    }
   }
 
   /** Adds or replaces the document of a path without leading slash, such as `apis/example.com/v1`. */

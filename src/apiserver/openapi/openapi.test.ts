@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { scheme } from '../../api/scheme.ts'
+import { type ResourceInfo, scheme } from '../../api/scheme.ts'
 import { OpenAPIDocuments } from './documents.ts'
 import { swaggerText } from './v2.ts'
 import { discoveryDocument, groupVersionDocument, groupVersionText } from './v3.ts'
@@ -108,6 +108,49 @@ describe('OpenAPIDocuments', () => {
     const text = await groupVersionText(scheme, gv, scheme.servedIn(gv), { version: '1.36' })
     expect(JSON.parse(text)).toEqual(JSON.parse(JSON.stringify(groupVersionDocument(scheme, gv, scheme.servedIn(gv), { version: '1.36' }))))
     expect(await documents.get('apis/apps/v1')?.text()).toBe(text)
+  })
+})
+
+describe('custom resources', () => {
+  it('are documented while they are served', async () => {
+    const documents = new OpenAPIDocuments({ scheme, resources: scheme.served(), version: '1.36' })
+    const verbs = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch']
+    const gadget: ResourceInfo = {
+      group: 'gear.example.com',
+      version: 'v1',
+      kind: 'Gadget',
+      resource: 'gadgets',
+      singular: 'gadget',
+      namespaced: true,
+      verbs,
+      shortNames: [],
+      categories: [],
+      subresources: [
+        { name: 'status', kind: 'Gadget', group: 'gear.example.com', version: 'v1', verbs },
+        { name: 'scale', kind: 'Scale', group: 'autoscaling', version: 'v1', verbs },
+      ],
+      isDefault: true,
+      schema: () => scheme.types.structType('k8s.io/api/core/v1.ConfigMap'),
+      openAPISchema: () => ({ type: 'object', properties: { spec: { type: 'object', properties: { size: { type: 'integer' } } } } }),
+    }
+    documents.setCustom([gadget])
+    const document = JSON.parse((await documents.get('apis/gear.example.com/v1')?.text()) as string) as {
+      paths: Record<string, Json>
+      components: { schemas: Record<string, Json> }
+    }
+    const type = document.components.schemas['com.example.gear.v1.Gadget'] as { properties: Json }
+    expect(type).toMatchObject({ 'x-kubernetes-group-version-kind': [{ group: 'gear.example.com', kind: 'Gadget', version: 'v1' }] })
+    expect(type.properties).toMatchObject({ spec: { properties: { size: { type: 'integer' } } }, metadata: {}, kind: {}, apiVersion: {} })
+    const item = document.paths['/apis/gear.example.com/v1/namespaces/{namespace}/gadgets/{name}'] as { patch: { parameters: { name: string }[] } }
+    expect(item.patch.parameters.map((p) => p.name)).toContain('fieldValidation')
+    expect(Object.keys(document.paths)).toContain('/apis/gear.example.com/v1/namespaces/{namespace}/gadgets/{name}/scale')
+    const text = JSON.stringify(document)
+    for (const [, name] of text.matchAll(/#\/components\/schemas\/([^"]+)"/g)) expect(document.components.schemas, name).toHaveProperty([name as string])
+    const hash = documents.get('apis/gear.example.com/v1')?.hash
+    documents.setCustom([{ ...gadget, openAPISchema: () => ({ type: 'object' }) }])
+    expect(documents.get('apis/gear.example.com/v1')?.hash).not.toBe(hash)
+    documents.setCustom([])
+    expect(documents.get('apis/gear.example.com/v1')).toBeUndefined()
   })
 })
 

@@ -41,8 +41,9 @@ const query = (name: string, type: Parameter['type'] = 'string'): Parameter => (
 const inPath = (name: string): Parameter => ({ name, in: 'path', type: 'string' })
 
 const PRETTY = query('pretty')
-const WRITE = [query('dryRun'), query('fieldManager'), query('fieldValidation')]
-const PATCH = [...WRITE, query('force', 'boolean')]
+/** Query parameters of writes. */
+export const WRITE_PARAMETERS: readonly Parameter[] = [query('dryRun'), query('fieldManager'), query('fieldValidation')]
+const PATCH = [...WRITE_PARAMETERS, query('force', 'boolean')]
 const DELETE = [
   query('dryRun'),
   query('gracePeriodSeconds', 'integer'),
@@ -136,7 +137,7 @@ class ResourcePaths {
         id: `create${version}${scoped}`,
         action: 'post',
         gvk,
-        parameters: WRITE,
+        parameters: WRITE_PARAMETERS,
         body,
         answers: 'object',
         responses: codes(object, 200, 201, 202),
@@ -168,7 +169,7 @@ class ResourcePaths {
         id: `replace${version}${scoped}`,
         action: 'put',
         gvk,
-        parameters: WRITE,
+        parameters: WRITE_PARAMETERS,
         body,
         answers: 'object',
         responses: codes(object, 200, 201),
@@ -230,7 +231,7 @@ class ResourcePaths {
         id: `replace${version}${suffix}`,
         action: 'put',
         gvk,
-        parameters: WRITE,
+        parameters: WRITE_PARAMETERS,
         body,
         answers: 'object',
         responses: codes(content, 200, 201),
@@ -242,7 +243,7 @@ class ResourcePaths {
         id: `create${version}${suffix}`,
         action: 'post',
         gvk,
-        parameters: WRITE,
+        parameters: WRITE_PARAMETERS,
         body,
         answers: 'object',
         responses: codes(content, 200, 201, 202),
