@@ -5,6 +5,7 @@ import { DeploymentController } from './deployment/controller.ts'
 import { EndpointsController } from './endpoints/controller.ts'
 import { EndpointSliceController } from './endpointslice/controller.ts'
 import { GarbageCollector } from './garbagecollector/controller.ts'
+import { JobController } from './job/controller.ts'
 import { NamespaceController } from './namespace/controller.ts'
 import { NodeIpamController } from './nodeipam/controller.ts'
 import { NodeLifecycleController } from './nodelifecycle/controller.ts'
@@ -44,6 +45,7 @@ export const controllers: readonly ControllerDescriptor[] = [
   },
   { name: 'deployment-controller', aliases: ['deployment'], account: 'deployment-controller', start: (c) => new DeploymentController(c).run() },
   { name: 'daemonset-controller', aliases: ['daemonset'], account: 'daemon-set-controller', start: (c) => new DaemonSetController(c).run() },
+  { name: 'job-controller', aliases: ['job'], account: 'job-controller', start: (c) => new JobController(c).run() },
   { name: 'endpoints-controller', aliases: ['endpoint'], account: 'endpoint-controller', start: (c) => new EndpointsController(c).run() },
   { name: 'endpointslice-controller', aliases: ['endpointslice'], account: 'endpointslice-controller', start: (c) => new EndpointSliceController(c).run() },
   { name: 'namespace-controller', aliases: ['namespace'], account: 'namespace-controller', start: (c) => new NamespaceController(c).run() },

@@ -100,9 +100,7 @@ export class FakeNode {
       const timer = clock.setTimeout(() => {
         signal.removeEventListener('abort', cancel)
         clock.track(
-          work().catch((e) => {
-            if (process.env['DBG']) console.log(String(e), JSON.stringify((e as { details?: unknown }).details))
-          }),
+          work().catch(() => {}),
         )
       }, ms)
       const cancel = () => timer.cancel()
@@ -115,9 +113,7 @@ export class FakeNode {
     if (pod.status?.phase !== 'Pending' || this.hold(pod)) return
     if (!pod.spec.nodeName) {
       clock.track(
-        pods.createSubresource(name, 'binding', { metadata: { name }, target: { kind: 'Node', name: this.node } } as never).catch((e) => {
-          if (process.env['DBG']) console.log(String(e), JSON.stringify((e as { details?: unknown }).details))
-        }),
+        pods.createSubresource(name, 'binding', { metadata: { name }, target: { kind: 'Node', name: this.node } } as never).catch(() => {}),
       )
       return
     }
