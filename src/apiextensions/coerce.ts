@@ -1,3 +1,6 @@
+import * as field from '../apimachinery/field.ts'
+import { canonicalize, DecodeError } from '../apimachinery/json/index.ts'
+import type { StructSchema } from '../apimachinery/schema/schema.ts'
 import { deepCopy, setOwn } from '../base/deep-freeze.ts'
 import { isEmbedded, itemsOf, type Props, preserves, propertyOf, valuesOf } from './structural.ts'
 
@@ -12,14 +15,54 @@ function isObject(value: unknown): value is Json {
 /**
  * Brings a decoded custom resource, which it owns, into the form that is stored: unknown fields go (their paths are
  * returned), nulls of fields that may not be null go, defaults are filled in.
+ * @param objectMeta given: embedded resources' metadata is brought into form too
+ * @throws CoerceError for embedded metadata that is none
  */
-export function coerce(object: Json, props: Props | undefined): string[] {
+export function coerce(object: Json, props: Props | undefined, objectMeta?: StructSchema): string[] {
   if (!props) return []
   const unknown: string[] = []
+  if (objectMeta) embedded(object, props, '', objectMeta, unknown)
   prune(object, props, '', true, unknown)
   dropNulls(object, props, true)
   fillDefaults(object, props)
   return unknown.sort()
+}
+
+/** Drops what a schema does not know, and no more. */
+export function pruneTo(object: Json, props: Props | undefined): void {
+  if (props) prune(object, props, '', true, [])
+}
+
+/** Why an object cannot be one of its kind; the text is upstream's. */
+export class CoerceError extends Error {}
+
+function embedded(value: unknown, props: Props, path: string, objectMeta: StructSchema, unknown: string[]): void {
+  if (Array.isArray(value)) {
+    const items = itemsOf(props)
+    if (items) for (const [i, item] of value.entries()) embedded(item, items, `${path}[${i}]`, objectMeta, unknown)
+    return
+  }
+  if (!isObject(value)) return
+  if (path !== '' && isEmbedded(props)) {
+    for (const name of ['apiVersion', 'kind']) {
+      const own = Object.hasOwn(value, name) ? value[name] : ''
+      if (typeof own !== 'string') throw new CoerceError(`${path}.${name}: Invalid value: ${field.showValue(own)}: must be a string`)
+    }
+    if (Object.hasOwn(value, 'metadata') && value['metadata'] !== null) {
+      try {
+        const { object, strictErrors } = canonicalize(value['metadata'], objectMeta, { strict: true })
+        for (const text of strictErrors) unknown.push(`${path}.metadata.${/"(.*)"/.exec(text)?.[1] ?? ''}`)
+        value['metadata'] = object
+      } catch (error) {
+        if (!(error instanceof DecodeError)) throw error
+        throw new CoerceError(`${path}.metadata: Invalid value: ${field.showValue(value['metadata'])}: ${error.message}`)
+      }
+    }
+  }
+  for (const key of Object.keys(value)) {
+    const child = propertyOf(props, key) ?? valuesOf(props)
+    if (child) embedded(value[key], child, path === '' ? key : `${path}.${key}`, objectMeta, unknown)
+  }
 }
 
 function prune(value: unknown, props: Props, path: string, isResource: boolean, unknown: string[]): void {

@@ -1,6 +1,6 @@
 import type { CustomResourceDefinition, CustomResourceDefinitionVersion } from '../api/apiextensions/v1/types.generated.ts'
 import type { ResourceInfo, Scheme } from '../api/scheme.ts'
-import { newForbidden, newInvalid, StatusError } from '../apimachinery/errors.ts'
+import { newBadRequest, newForbidden, newInvalid, StatusError } from '../apimachinery/errors.ts'
 import * as field from '../apimachinery/field.ts'
 import { type ErrorList, FieldPath } from '../apimachinery/field.ts'
 import type { GroupVersionKind, KubeObject } from '../apimachinery/object.ts'
@@ -12,7 +12,7 @@ import { TEXT_TYPES } from '../apiserver/negotiation/accept.ts'
 import type { ResourceStore } from '../apiserver/registry/resource-store.ts'
 import type { KindRegistration, Strategy, SubresourceStrategy } from '../apiserver/registry/strategy.ts'
 import { deepCopy, deepEqual } from '../base/deep-freeze.ts'
-import { coerce } from './coerce.ts'
+import { CoerceError, coerce, pruneTo } from './coerce.ts'
 import { customColumns } from './columns.ts'
 import { parseJsonPath } from './json-path.ts'
 import { bodySchema, customSchema, type Props } from './structural.ts'
@@ -110,22 +110,32 @@ export function customRegistration(options: CustomKindOptions): KindRegistration
     return errors
   }
 
+  /** An object as the definition of today reads it. */
+  const today = (object: KubeObject): KubeObject => {
+    if (!props || (definition.metadata.generation ?? 1) < 2) return object
+    const copy = deepCopy(object)
+    coerce(copy as unknown as Json, props)
+    return copy
+  }
+
   const strategy: Strategy = {
     allowCreateOnUpdate: false,
     allowUnconditionalUpdate: false,
-    generation: 'spec',
+    generation: 'none',
     statusOnMain: 'keep',
     returnDeletedObject: false,
     prepareForCreate(object) {
       if (options.isTerminating()) {
         throw newForbidden({ group, resource: names.plural }, object.metadata.name ?? '', 'create not allowed while custom resource definition is terminating')
       }
+      object.metadata.generation = 1
+      if (definition.spec.versions.length > 1) pruneTo(object as unknown as Json, props)
       if (hasStatus) delete (object as unknown as Json)['status']
     },
     prepareForUpdate(object, old) {
+      if (definition.spec.versions.length > 1) pruneTo(object as unknown as Json, props)
       if (hasStatus) keepField(object, old, 'status')
-      else if (!deepEqual((object as unknown as Json)['status'], (old as unknown as Json)['status']))
-        object.metadata.generation = (old.metadata.generation ?? 0) + 1
+      if (contentDiffers(object, today(old), hasStatus)) object.metadata.generation = (old.metadata.generation ?? 0) + 1
     },
     validate: (object) => validate(object),
     warningsOnCreate: finalizerWarnings,
@@ -170,6 +180,16 @@ function finalizerWarnings(object: KubeObject): string[] {
   return (object.metadata.finalizers ?? [])
     .filter((f) => !f.includes('/'))
     .map((f) => `metadata.finalizers: ${quote(f)}: prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers`)
+}
+
+/** Whether anything but metadata, and status where it is written on its own, is another. */
+function contentDiffers(object: KubeObject, old: KubeObject, hasStatus: boolean): boolean {
+  const content = (o: KubeObject) => {
+    const { metadata: _, apiVersion: _v, kind: _k, ...rest } = o as unknown as Json
+    if (hasStatus) delete rest['status']
+    return rest
+  }
+  return !deepEqual(content(object), content(old))
 }
 
 function textOf(value: unknown): string {
@@ -237,7 +257,12 @@ export function customEndpoint(
     const copy = { ...object, apiVersion: `${to.group}/${to.version}` }
     if (schemaOfVersion(target) === undefined) return copy
     const fresh = deepCopy(copy) as unknown as Json
-    coerce(fresh, schemaOfVersion(target))
+    if (target === storage) coerce(fresh, schemaOfVersion(target))
+    else {
+      // Defaults are those of the stored version.
+      if ((definition.metadata.generation ?? 1) > 1) coerce(fresh, schemaOfVersion(storage))
+      pruneTo(fresh, schemaOfVersion(target))
+    }
     return fresh as unknown as KubeObject
   }
   const body = bodySchema(info.kind, objectMetaOf(scheme))
@@ -256,10 +281,18 @@ export function customEndpoint(
     head: endpoint.head,
     converts,
     zero: {},
-    toStorage: endpoint.converts ? (o) => relabel(o, store.info, storage) : (o) => o,
+    // What the stored version does not know goes when the object is prepared, after its owners were told.
+    toStorage: endpoint.converts ? (o) => ({ ...o, apiVersion: `${store.info.group}/${store.info.version}` }) : (o) => o,
     fromStorage: converts ? (o) => relabel(o, info, version) : (o) => o,
     bodySchema: () => body,
-    coerce: (object) => coerce(object, schemaOfVersion(version)),
+    coerce: (object) => {
+      try {
+        return coerce(object, schemaOfVersion(version), objectMetaOf(scheme))
+      } catch (error) {
+        if (!(error instanceof CoerceError)) throw error
+        throw newBadRequest(`${info.kind} in version ${quote(info.version)} cannot be handled as a ${info.kind}: ${error.message}`)
+      }
+    },
   }
 }
 

@@ -30,10 +30,7 @@ const FILES = ['crd-lifecycle', 'crd-schema', 'crd-validation', 'crd-subresource
 const LEFT_OUT: [pattern: RegExp, reason: string][] = [
   [/cel-|x-kubernetes-validations/, 'rules are checked by another room'],
   [/openapi/, 'published by the server that documents'],
-  [
-    /crd\/schema\/(embedded-resource|defaulting-on-read|object-metadata-errors|pruning|generation-and-update|two-versions)/,
-    'partly other rooms: metadata, decoding',
-  ],
+  [/crd\/schema\/(object-metadata-errors|pruning|generation-and-update|two-versions)/, 'partly other rooms: metadata, decoding'],
   [/crd\/validation\/field-validation/, 'decoding'],
   [/crd\/lifecycle\/(updates|cluster-scoped)/, 'dumps of internal structs in messages'],
   [/crd\/columns\/default-age/, 'negotiation'],

@@ -105,7 +105,8 @@ export class SchemaCodec implements Codec {
     }
     if (!expected.custom) meta = { kind: meta.kind || expected.gvk.kind, apiVersion: meta.apiVersion || apiVersionOf(expected.gvk) }
     if (meta.kind === '') throw refuse(`Object 'Kind' is missing in '${encodeJSON(value)}'`)
-    if (meta.kind !== expected.gvk.kind || meta.apiVersion !== apiVersionOf(expected.gvk)) {
+    // The kind of custom resources is judged by validation.
+    if ((meta.kind !== expected.gvk.kind && !expected.custom) || meta.apiVersion !== apiVersionOf(expected.gvk)) {
       const schema = this.scheme.schemaOf(meta.apiVersion, meta.kind)
       if (!schema) throw refuse(notRegistered(meta))
       throw refuse(`unable to decode ${meta.apiVersion}, Kind=${meta.kind} into ${goVersionedName(expected)}`)
