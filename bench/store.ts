@@ -41,7 +41,13 @@ const pod = (i: number): KubeObject =>
   ({
     kind: 'Pod',
     apiVersion: 'v1',
-    metadata: { name: `pod-${i}`, namespace: `ns-${i % 50}`, uid: `${i}`, creationTimestamp: '2026-01-01T00:00:00Z', labels: { app: i % 100 === 0 ? 'rare' : 'common', i: String(i) } },
+    metadata: {
+      name: `pod-${i}`,
+      namespace: `ns-${i % 50}`,
+      uid: `${i}`,
+      creationTimestamp: '2026-01-01T00:00:00Z',
+      labels: { app: i % 100 === 0 ? 'rare' : 'common', i: String(i) },
+    },
     spec: { text: 'x'.repeat(780) },
   }) as unknown as KubeObject
 
@@ -62,7 +68,8 @@ async function main(): Promise<void> {
     const fill = createCacher(kv, { prefix: '/registry/pods', clock })
     const count = 100_000
     const [filled] = await timed(async () => {
-      for (let i = 0; i < count; i += 1000) await Promise.all(Array.from({ length: 1000 }, (_, j) => fill.create(`ns-${(i + j) % 50}/pod-${i + j}`, pod(i + j))))
+      for (let i = 0; i < count; i += 1000)
+        await Promise.all(Array.from({ length: 1000 }, (_, j) => fill.create(`ns-${(i + j) % 50}/pod-${i + j}`, pod(i + j))))
     })
     note(`${engine}, create of 100,000 objects`, `${Math.round(count / (filled / 1000))} /s`)
     if (engine === 'embedded') {
