@@ -7,7 +7,8 @@ import { type Client, createClient } from '../../src/client/index.ts'
 import { buildApiServer } from '../../src/cluster/control-plane/api-server.ts'
 import { createFeatureGates, createLogger, MemoryLogSink } from '../../src/component-base/index.ts'
 import type { ContainerRuntime, KubeletOptions } from '../../src/kubelet/index.ts'
-import { createKubelet, createSimulatedRuntime, type Kubelet } from '../../src/kubelet/index.ts'
+import { createKubelet, createSimulatedRuntime, type Kubelet, KubeletApi } from '../../src/kubelet/index.ts'
+import { nodeConnectHandlers } from '../../src/registry/core/pod/connect.ts'
 import { createMemoryKV } from '../../src/storage/kv/memory/memory-kv.ts'
 
 export const machine = {
@@ -63,6 +64,17 @@ export async function kubeletHarness(
     advertiseAddress: '127.0.0.1',
     securePort: 6443,
     rbac: false,
+    connectHandlers: nodeConnectHandlers({
+      client: {
+        resource: (handle) => client.resource(handle),
+        raw: (request) => client.raw(request),
+      } as Client,
+      connect: async () => ({
+        kind: 'in-process',
+        handle: (r) => new KubeletApi({ kubelet }).handle(r),
+        upgrade: (r, s, b) => new KubeletApi({ kubelet }).upgrade(r, s, b),
+      }),
+    }),
     signal: stop.signal,
   })
   void loopback
@@ -70,6 +82,11 @@ export async function kubeletHarness(
   const namespaces = client.resource(resources.corev1.namespaces)
   for (const name of ['default', 'kube-system', 'kube-node-lease']) {
     await namespaces.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } } as never).catch(() => {})
+    // Admission would wait for it, and nobody moves the clock then.
+    await client
+      .resource(resources.corev1.serviceaccounts)
+      .namespace(name)
+      .create({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default' } } as never)
   }
   const runtime = makeRuntime?.(clock) ?? createSimulatedRuntime({ clock, random })
   const make = () =>

@@ -197,3 +197,34 @@ test('missing ConfigMaps show in the waiting state and in mount events', async (
   await h.until('q', (p) => p.status.phase === 'Running')
   await h.until('p', (p) => p.status.phase === 'Running')
 })
+
+test('logs come through the API server', async () => {
+  h = await kubeletHarness()
+  await h.pod({ containers: [{ name: 'app', image: 'busybox:1', command: ['sh', '-c', 'echo one; echo two; sleep 100'], resources: {} }] as never })
+  const waiting = await h.client.raw({ path: '/api/v1/namespaces/default/pods/p/log' })
+  expect([waiting.status, JSON.parse(await waiting.text()).message]).toEqual([400, 'container "app" in pod "p" is waiting to start: ContainerCreating'])
+  await h.until('p', (p) => p.status.phase === 'Running')
+  const log = async (query: string) => (await h.client.raw({ path: `/api/v1/namespaces/default/pods/p/log?${query}` })).text()
+  expect(await log('tailLines=2')).toBe('one\ntwo\n')
+  expect(await log('tailLines=1&timestamps=true')).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z two\n$/)
+  expect(await log('tailLines=2&limitBytes=5')).toBe('one\nt')
+  const previous = await h.client.raw({ path: '/api/v1/namespaces/default/pods/p/log?previous=true' })
+  expect(JSON.parse(await previous.text()).message).toBe('previous terminated container "app" in pod "p" not found')
+})
+
+test('activeDeadlineSeconds ends a Pod', async () => {
+  h = await kubeletHarness()
+  await h.pod({ activeDeadlineSeconds: 30 } as never)
+  const pod = await h.until('p', (p) => p.status.phase === 'Failed')
+  expect(pod.status).toMatchObject({ reason: 'DeadlineExceeded', message: 'Pod was active on the node longer than the specified deadline' })
+  expect(await h.events('p')).toContain('Normal DeadlineExceeded Pod was active on the node longer than the specified deadline')
+})
+
+test('hundreds of Pods on one node, all simulated', async () => {
+  h = await kubeletHarness({ maxPods: 300 })
+  for (let i = 0; i < 100; i++) await h.pod({}, { name: `p${i}` })
+  await h.clock.advance(120_000)
+  const pods = await h.client.resource(resources.corev1.pods).namespace('default').list()
+  expect(pods.items.filter((p) => p.status.phase === 'Running')).toHaveLength(100)
+  expect(new Set(pods.items.map((p) => p.status.podIP)).size).toBe(100)
+})
