@@ -1,5 +1,3 @@
-import { quote } from './quote.ts'
-
 export type FieldSelectorOperator = '=' | '!='
 
 export interface FieldRequirement {

@@ -145,7 +145,10 @@ export function decodeWatchEvent(message: Uint8Array): RawWatchEvent {
 
 /** Cuts a byte stream into length-prefixed frames, whatever the chunks. Throws ProtobufError on a frame over the limit. */
 export class FrameSplitter {
-  private pending: Uint8Array = new Uint8Array()
+  private chunks: Uint8Array[] = []
+  private total = 0
+  /** Bytes without which nothing can be cut: chunks are joined once they are there, not each time one comes. */
+  private need = 4
   private readonly limit: number
 
   /** @param limit largest frame in bytes */
@@ -154,22 +157,36 @@ export class FrameSplitter {
   }
 
   push(chunk: Uint8Array): Uint8Array[] {
-    let data = chunk
-    if (this.pending.length > 0) {
-      data = new Uint8Array(this.pending.length + chunk.length)
-      data.set(this.pending)
-      data.set(chunk, this.pending.length)
-    }
+    this.chunks.push(chunk)
+    this.total += chunk.length
+    if (this.total < this.need) return []
+    const data = this.joined()
     const out: Uint8Array[] = []
     let at = 0
+    this.need = 4
     while (data.length - at >= 4) {
       const n = ((data[at] as number) << 24) | ((data[at + 1] as number) << 16) | ((data[at + 2] as number) << 8) | (data[at + 3] as number)
       if (n < 0 || n > this.limit) throw new ProtobufError(`proto: frame of ${n >>> 0} bytes exceeds ${this.limit}`)
-      if (data.length - at - 4 < n) break
+      if (data.length - at - 4 < n) {
+        this.need = 4 + n
+        break
+      }
       out.push(data.subarray(at + 4, at + 4 + n))
       at += 4 + n
     }
-    this.pending = data.subarray(at)
+    this.chunks = at < data.length ? [data.subarray(at)] : []
+    this.total = data.length - at
     return out
+  }
+
+  private joined(): Uint8Array {
+    if (this.chunks.length === 1) return this.chunks[0] as Uint8Array
+    const data = new Uint8Array(this.total)
+    let at = 0
+    for (const c of this.chunks) {
+      data.set(c, at)
+      at += c.length
+    }
+    return data
   }
 }

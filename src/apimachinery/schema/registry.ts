@@ -90,7 +90,15 @@ export class SchemaRegistry {
     const fields: FieldSchema[] = []
     const byName = new Map<string, FieldSchema>()
     const proto: ProtoEntry[] = []
-    const schema: StructSchema = { kind: 'struct', name, fields, byName, proto, ...(table.st === 'atomic' ? { atomic: true } : {}), ...(table.u ? { union: unionOf(tables) } : {}) }
+    const schema: StructSchema = {
+      kind: 'struct',
+      name,
+      fields,
+      byName,
+      proto,
+      ...(table.st === 'atomic' ? { atomic: true } : {}),
+      ...(table.u ? { union: unionOf(tables) } : {}),
+    }
     this.types.set(name, schema)
     for (const t of tables) {
       const { schema: type, pointer } = this.expression(t.t, path)

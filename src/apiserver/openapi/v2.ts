@@ -54,7 +54,7 @@ export async function swaggerText(scheme: Scheme, versions: readonly DocumentedV
 }
 
 function withoutDefaults(schema: JSONObject): JSONObject {
-  const properties = Object.fromEntries(Object.keys(schema.properties as JSONObject).map((k) => [k, { type: 'string' }]))
+  const properties = Object.fromEntries(Object.entries(schema.properties as Record<string, JSONObject>).map(([k, { default: _, ...rest }]) => [k, rest]))
   return { ...schema, properties }
 }
 

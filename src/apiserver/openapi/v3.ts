@@ -86,11 +86,24 @@ export function discoveryDocument(scheme: Scheme, group: string | undefined, opt
 
 export const VERSION_INFO: JSONObject = (() => {
   const required = ['major', 'minor', 'gitVersion', 'gitCommit', 'gitTreeState', 'buildDate', 'goVersion', 'compiler', 'platform']
-  const optional = ['emulationMajor', 'emulationMinor', 'minCompatibilityMajor', 'minCompatibilityMinor']
-  const properties = Object.fromEntries(
-    [...required.map((f) => [f, { type: 'string', default: '' }] as const), ...optional.map((f) => [f, { type: 'string' }] as const)].sort(),
-  )
-  return { description: "Info contains versioning information. how we'll want to distribute that information.", type: 'object', required, properties }
+  const descriptions: Record<string, string> = {}
+  for (const part of ['major', 'minor']) {
+    const name = capital(part)
+    descriptions[part] = `${name} is the ${part} version of the binary version`
+    descriptions[`emulation${name}`] = `Emulation${name} is the ${part} version of the emulation version`
+    descriptions[`minCompatibility${name}`] = `MinCompatibility${name} is the ${part} version of the minimum compatibility version`
+  }
+  const names = [...new Set([...required, ...Object.keys(descriptions)])].sort()
+  const properties = names.map((f) => [
+    f,
+    { ...(descriptions[f] === undefined ? {} : { description: descriptions[f] }), type: 'string', ...(required.includes(f) ? { default: '' } : {}) },
+  ])
+  return {
+    description: "Info contains versioning information. how we'll want to distribute that information.",
+    type: 'object',
+    required,
+    properties: Object.fromEntries(properties),
+  }
 })()
 
 /** The document of `/version`. */
