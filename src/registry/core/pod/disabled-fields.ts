@@ -15,7 +15,11 @@ export function dropDisabledFields(spec: PodSpec | undefined, old: PodSpec | und
       before.some((c) => c.lifecycle?.stopSignal !== undefined),
     )
   ) {
-    for (const c of containers) if (c.lifecycle) delete c.lifecycle.stopSignal
+    for (const c of containers) {
+      if (c.lifecycle?.stopSignal === undefined) continue
+      delete c.lifecycle.stopSignal
+      if (Object.keys(c.lifecycle).length === 0) delete c.lifecycle
+    }
   }
   if (
     off(
