@@ -8,6 +8,7 @@ import {
   OPTIMISTIC_LOCK_TEXT,
   StatusError,
 } from '../../apimachinery/errors.ts'
+import { zeroStruct } from '../../apimachinery/json/index.ts'
 import { type ErrorList, FieldPath, invalid } from '../../apimachinery/field.ts'
 import type { DeleteOptions } from '../../apimachinery/meta/v1/types.generated.ts'
 import type { GroupResource, KubeObject } from '../../apimachinery/object.ts'
@@ -205,6 +206,10 @@ export class ResourceStore {
     const field = this.info.schema().byName.get('status')
     if (!field) {
       delete fields.status
+      return
+    }
+    if (field.schema.kind === 'struct' && !field.pointer) {
+      fields.status = zeroStruct(field.schema)
       return
     }
     if (field.pointer || field.omitempty) {

@@ -34,6 +34,8 @@ import {
 import { bootstrapHooks } from '../../plugin/bootstrap/index.ts'
 import { selfSubjectReviewHandler, tokenReviewHandler } from '../../registry/authentication/reviews.ts'
 import { accessReviewHandlers } from '../../registry/authorization/reviews.ts'
+import { bindingHandler, podBinding } from '../../registry/core/pod/binding.ts'
+import { evictionHandler } from '../../registry/core/pod/eviction.ts'
 import { serverKinds } from '../../registry/kinds.ts'
 import type { KV } from '../../storage/kv/kv.ts'
 
@@ -144,7 +146,10 @@ export function buildApiServer(config: ApiServerConfig): RunningApiServer {
       tokenReviewHandler({ authenticators: tokens, apiAudiences }),
       selfSubjectReviewHandler(clock),
       ...accessReviewHandlers(authorizer),
+      bindingHandler(loopback),
+      evictionHandler(loopback, clock),
     ],
+    createSubresources: { 'pods/binding': podBinding({ clock, random, isFeatureEnabled: (gate) => config.features.enabled(gate) }) },
     ...(config.connectHandlers ? { connectHandlers: config.connectHandlers } : {}),
     postStartHooks: [
       ...hooks.map((h) => ({ name: h.name, run: () => h.run(signal) })),

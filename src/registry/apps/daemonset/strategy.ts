@@ -138,9 +138,10 @@ export const daemonSetKind: KindRegistration<DaemonSet> = {
       set.metadata.annotations = { ...set.metadata.annotations, [TEMPLATE_GENERATION]: String(generationOf(old) + (changed ? 1 : 0)) }
     },
     validateUpdate(set, old, context) {
-      const errs = validateSpec(set.spec, context)
-      if (!deepEqual(set.spec.selector, old.spec.selector)) errs.push(invalid(SPEC.child('selector'), shownSelector(set.spec.selector), IMMUTABLE))
-      return errs
+      const errs: ErrorList = deepEqual(set.spec.selector, old.spec.selector)
+        ? []
+        : [invalid(SPEC.child('selector'), shownSelector(set.spec.selector), IMMUTABLE)]
+      return [...errs, ...validateSpec(set.spec, context)]
     },
     warningsOnUpdate: ({ spec }, old) => templateWarnings(spec.template, old.spec.template, TEMPLATE),
   },

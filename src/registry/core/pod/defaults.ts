@@ -53,11 +53,11 @@ export function setContainerDefaults(container: Container | EphemeralContainer):
 
 /** The old and the new name of the service account field say the same. */
 export function syncServiceAccount(spec: PodSpec): void {
-  if (!spec.serviceAccountName && spec.serviceAccount) spec.serviceAccountName = spec.serviceAccount
-  // A status write shares the stored, frozen spec, where both names agree already.
-  if (spec.serviceAccountName) {
-    if (spec.serviceAccount !== spec.serviceAccountName) spec.serviceAccount = spec.serviceAccountName
-  } else if (Object.hasOwn(spec, 'serviceAccount')) delete spec.serviceAccount
+  const name = spec.serviceAccountName || spec.serviceAccount
+  if (name) {
+    if (spec.serviceAccountName !== name) spec.serviceAccountName = name
+    if (spec.serviceAccount !== name) spec.serviceAccount = name
+  } else if (spec.serviceAccount !== undefined) delete spec.serviceAccount
 }
 
 /** Defaults that Pods and templates share. */

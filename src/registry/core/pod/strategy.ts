@@ -1,5 +1,6 @@
-import type { Pod, PodStatus } from '../../../api/core/v1/types.generated.ts'
+import type { Pod, PodCondition, PodStatus } from '../../../api/core/v1/types.generated.ts'
 import type { KindRegistration, Strategy, StrategyContext, SubresourceStrategy } from '../../../apiserver/registry/strategy.ts'
+import { formatTime } from '../../../apiserver/registry/timestamp.ts'
 import { computeQOSClass } from '../../../component-helpers/qos.ts'
 import { podColumns } from './columns.ts'
 import { setPodDefaults, syncServiceAccount, syncStatusIPs } from './defaults.ts'
@@ -43,9 +44,15 @@ export const podStrategy: Strategy<Pod> = {
     clampGracePeriod(pod)
     pod.status = { phase: 'Pending', qosClass: computeQOSClass(pod) }
     if (pod.spec?.schedulingGates?.length) {
-      pod.status.conditions = [
-        { type: 'PodScheduled', status: 'False', reason: 'SchedulingGated', message: 'Scheduling is blocked due to non-empty scheduling gates' },
-      ]
+      const condition = {
+        type: 'PodScheduled',
+        status: 'False',
+        lastProbeTime: null,
+        lastTransitionTime: formatTime(context.now()),
+        reason: 'SchedulingGated',
+        message: 'Scheduling is blocked due to non-empty scheduling gates',
+      }
+      pod.status.conditions = [condition as unknown as PodCondition]
     }
     dropDisabledFields(pod.spec, undefined, (gate) => context.isFeatureEnabled(gate))
     applyMatchLabelKeys(pod, (gate) => context.isFeatureEnabled(gate))
