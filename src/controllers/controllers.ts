@@ -13,6 +13,7 @@ import type { ControllerManagerOptions } from './options.ts'
 import { PodGarbageCollector } from './podgc/controller.ts'
 import { ReplicaSetController } from './replicaset/controller.ts'
 import { replicationControllerFlavour } from './replicationcontroller/flavour.ts'
+import { ResourceQuotaController } from './resourcequota/controller.ts'
 import { RootCaPublisher } from './rootca/publisher.ts'
 import { ServiceAccountController } from './serviceaccount/controller.ts'
 import { TaintEvictionController } from './tainteviction/controller.ts'
@@ -49,6 +50,12 @@ export const controllers: readonly ControllerDescriptor[] = [
   { name: 'endpoints-controller', aliases: ['endpoint'], account: 'endpoint-controller', start: (c) => new EndpointsController(c).run() },
   { name: 'endpointslice-controller', aliases: ['endpointslice'], account: 'endpointslice-controller', start: (c) => new EndpointSliceController(c).run() },
   { name: 'namespace-controller', aliases: ['namespace'], account: 'namespace-controller', start: (c) => new NamespaceController(c).run() },
+  {
+    name: 'resourcequota-controller',
+    aliases: ['resourcequota'],
+    account: 'resourcequota-controller',
+    start: (c) => new ResourceQuotaController(c).run(),
+  },
   {
     name: 'serviceaccount-controller',
     aliases: ['serviceaccount'],
