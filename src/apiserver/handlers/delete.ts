@@ -1,4 +1,3 @@
-import { newBadRequest } from '../../apimachinery/errors.ts'
 import type { DeleteOptions } from '../../apimachinery/meta/v1/types.generated.ts'
 import type { KubeObject } from '../../apimachinery/object.ts'
 import { yielder } from '../../base/yielder.ts'
@@ -8,7 +7,7 @@ import type { ApiResponse } from '../request/api-request.ts'
 import { encodeContinue } from '../request/continue-token.ts'
 import { parseListRequest, validateListRequest } from '../request/list-options.ts'
 import { deleteOptionsOfQuery, validateDeleteOptions } from '../request/write-options.ts'
-import { readList } from './list.ts'
+import { type ListMeta, listMeta, readList } from './list.ts'
 import { AdmissionGate, checkTarget, type HandlerEnvironment, readBody, type Target, writeScope } from './request-scope.ts'
 import { parseSelection } from './selectors.ts'
 
@@ -70,26 +69,25 @@ export async function handleDeleteCollection(environment: HandlerEnvironment, ta
   validateListRequest(request, false)
   const selection = parseSelection(endpoint, request.labelSelector, request.fieldSelector)
   const options = await readDeleteOptions(environment, target)
-  if (options.preconditions?.uid !== undefined) throw newBadRequest('preconditions are not allowed on a collection')
   const dryRun = (options.dryRun?.length ?? 0) > 0
   const store = endpoint.store as ResourceStore
   const tick = yielder()
   const deleted: KubeObject[] = []
   let page = { ...request, limit: request.limit > 0 ? request.limit : PAGE }
-  let version = 0
+  let meta: ListMeta
   for (;;) {
     const list = await readList(endpoint, target.namespace, page, selection)
-    version = list.resourceVersion
+    meta = listMeta(list, selection)
     for (const item of list.items) {
       const meta = item.object.metadata
       const one: Target = { ...target, namespace: meta.namespace ?? '', name: meta.name as string }
       const gate = new AdmissionGate(environment, one, { kind: 'DeleteOptions', apiVersion: 'meta.k8s.io/v1', ...options }, dryRun)
       try {
-        const written = await store.delete(writeScope(environment, one, 'delete', dryRun), one.namespace, one.name, options, async (old) => {
+        await store.delete(writeScope(environment, one, 'delete', dryRun), one.namespace, one.name, options, async (old) => {
           await gate.admit('DELETE', undefined, old)
           await gate.validate('DELETE', undefined, old)
         })
-        deleted.push(written.object)
+        deleted.push(item.object)
       } catch (error) {
         if (!isGone(error)) throw error
       }
@@ -103,7 +101,7 @@ export async function handleDeleteCollection(environment: HandlerEnvironment, ta
   return environment.responder.collection(context, endpoint, form, {
     kind: `${info.kind}List`,
     apiVersion: info.group === '' ? info.version : `${info.group}/${info.version}`,
-    metadata: { resourceVersion: String(version) },
+    metadata: meta,
     items: deleted.map((o) => endpoint.fromStorage(o)),
   })
 }

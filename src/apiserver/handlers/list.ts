@@ -78,13 +78,13 @@ export async function readList(endpoint: Endpoint, namespace: string, request: L
   }
 }
 
-interface ListMeta {
+export interface ListMeta {
   resourceVersion: string
   continue?: string
   remainingItemCount?: number
 }
 
-function listMeta(list: StorageList, selection: Selection): ListMeta {
+export function listMeta(list: StorageList, selection: Selection): ListMeta {
   const meta: ListMeta = { resourceVersion: String(list.resourceVersion) }
   if (list.next) {
     meta.continue = encodeContinue(list.next.key, list.next.revision)
