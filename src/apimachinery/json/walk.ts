@@ -86,8 +86,12 @@ function decodeStruct(tree: Tree, schema: StructSchema, previous: unknown, c: Co
     const field = schema.byName.get(key)
     c.path.push(`.${key}`)
     if (!field) {
-      if (schema.preserveUnknown) setOwn(out, key, plainValue(value))
-      else complain(c, `unknown field "${pathText(c)}"`)
+      if (schema.preserveUnknown) {
+        if (seen.has(key)) complain(c, `duplicate field "${pathText(c)}"`)
+        seen.add(key)
+        findDuplicates(value, c)
+        setOwn(out, key, plainValue(value))
+      } else complain(c, `unknown field "${pathText(c)}"`)
     } else {
       if (seen.has(key)) complain(c, `duplicate field "${pathText(c)}"`)
       c.struct = name
@@ -104,6 +108,26 @@ function decodeStruct(tree: Tree, schema: StructSchema, previous: unknown, c: Co
   c.inStruct = inStruct
   c.fields = outer
   return out
+}
+
+/** Duplicates inside of what has no schema. */
+function findDuplicates(tree: Tree, c: Context): void {
+  if (tree.kind === 'array') {
+    for (const [i, item] of tree.items.entries()) {
+      c.path.push(`[${i}]`)
+      findDuplicates(item, c)
+      c.path.pop()
+    }
+  }
+  if (tree.kind !== 'object') return
+  const seen = new Set<string>()
+  for (const [key, value] of tree.entries) {
+    c.path.push(`.${key}`)
+    if (seen.has(key)) complain(c, `duplicate field "${pathText(c)}"`)
+    seen.add(key)
+    findDuplicates(value, c)
+    c.path.pop()
+  }
 }
 
 function decodeAny(tree: Tree, schema: AnySchema, c: Context): unknown {

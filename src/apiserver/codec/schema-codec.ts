@@ -7,7 +7,7 @@ import { apiVersionOf, type KubeObject, parseApiVersion } from '../../apimachine
 import { goFormat, restoreError } from '../../apimachinery/patch/index.ts'
 import { quote } from '../../apimachinery/quote.ts'
 import type { FieldSchema, Schema, StructSchema } from '../../apimachinery/schema/schema.ts'
-import { setOwn } from '../../base/deep-freeze.ts'
+import { deepCopy, setOwn } from '../../base/deep-freeze.ts'
 import type { Endpoint } from '../endpoints/endpoint.ts'
 import { ALL_TYPES, JSON_TYPE, PROTOBUF_TYPE, YAML_TYPE } from '../negotiation/accept.ts'
 import type { FieldValidation } from '../request/write-options.ts'
@@ -80,7 +80,7 @@ export class SchemaCodec implements Codec {
       value,
       meta,
       formatErrors: [],
-      decode: (schema, strict) => canonicalize(value, schema, { strict }),
+      decode: (schema, strict) => canonicalize(ownCopy(value, expected), schema, { strict }),
     }
     return finish(this.convert(parsed, this.schemaFor(meta, expected), meta, expected, validation, warn), meta, value)
   }
@@ -116,7 +116,7 @@ export class SchemaCodec implements Codec {
       if (misfit !== undefined) throw refuse(misfit)
     }
     try {
-      const decoded = canonicalize(value, expected.schema(), { strict: validation !== 'Ignore' })
+      const decoded = canonicalize(ownCopy(value, expected), expected.schema(), { strict: validation !== 'Ignore' })
       decoded.strictErrors.push(...unknownFields(expected, decoded.object))
       if (validation !== 'Ignore') {
         const errors = [...patchErrors, ...decoded.strictErrors]
@@ -290,6 +290,11 @@ function sorted(value: unknown): unknown {
   const out: Record<string, unknown> = {}
   for (const key of Object.keys(value).sort()) setOwn(out, key, sorted((value as Record<string, unknown>)[key]))
   return out
+}
+
+/** Coercing writes to what was decoded, which may share parts without schema with its source. */
+function ownCopy(value: unknown, expected: Expected): unknown {
+  return expected.coerce ? deepCopy(value) : value
 }
 
 function unknownFields(expected: Expected, object: Record<string, unknown>): string[] {
