@@ -1,5 +1,6 @@
 import type { ControllerContext } from '../controller-runtime/index.ts'
 import { ClusterRoleAggregationController } from './clusterroleaggregation/controller.ts'
+import { CronJobController } from './cronjob/controller.ts'
 import { DaemonSetController } from './daemonset/controller.ts'
 import { DeploymentController } from './deployment/controller.ts'
 import { EndpointsController } from './endpoints/controller.ts'
@@ -16,6 +17,7 @@ import { replicationControllerFlavour } from './replicationcontroller/flavour.ts
 import { ResourceQuotaController } from './resourcequota/controller.ts'
 import { RootCaPublisher } from './rootca/publisher.ts'
 import { ServiceAccountController } from './serviceaccount/controller.ts'
+import { StatefulSetController } from './statefulset/controller.ts'
 import { TaintEvictionController } from './tainteviction/controller.ts'
 import { TtlController } from './ttl/controller.ts'
 import { TtlAfterFinishedController } from './ttlafterfinished/controller.ts'
@@ -47,6 +49,8 @@ export const controllers: readonly ControllerDescriptor[] = [
   { name: 'deployment-controller', aliases: ['deployment'], account: 'deployment-controller', start: (c) => new DeploymentController(c).run() },
   { name: 'daemonset-controller', aliases: ['daemonset'], account: 'daemon-set-controller', start: (c) => new DaemonSetController(c).run() },
   { name: 'job-controller', aliases: ['job'], account: 'job-controller', start: (c) => new JobController(c).run() },
+  { name: 'cronjob-controller', aliases: ['cronjob'], account: 'cronjob-controller', start: (c) => new CronJobController(c).run() },
+  { name: 'statefulset-controller', aliases: ['statefulset'], account: 'statefulset-controller', start: (c) => new StatefulSetController(c).run() },
   { name: 'endpoints-controller', aliases: ['endpoint'], account: 'endpoint-controller', start: (c) => new EndpointsController(c).run() },
   { name: 'endpointslice-controller', aliases: ['endpointslice'], account: 'endpointslice-controller', start: (c) => new EndpointSliceController(c).run() },
   { name: 'namespace-controller', aliases: ['namespace'], account: 'namespace-controller', start: (c) => new NamespaceController(c).run() },
