@@ -134,6 +134,19 @@ describe('durability of the embedded store', () => {
     await again.close()
   })
 
+  it('takes nothing new when the disk is nearly full, but still deletes', async () => {
+    const path = join(root, 'nearly-full')
+    const kv = await open(path)
+    await kv.txn(put('a', '1'))
+    await kv.close()
+    const full = await openEmbeddedKV({ path, clock: new VirtualClock(), reserveBytes: Number.MAX_SAFE_INTEGER })
+    await expect(full.txn(put('b', '1'))).rejects.toThrow('etcdserver: mvcc: database space exceeded')
+    expect(text((await full.get('a'))?.value)).toBe('1')
+    expect((await full.txn({ success: [{ op: 'delete', key: 'a' }] })).revision).toBe(3)
+    await full.compact(3)
+    await full.close()
+  })
+
   it('does not grow without end: compaction gives pages back, and survives a reopen', async () => {
     const path = join(root, 'growth')
     const kv = await openEmbeddedKV({ path, clock: new VirtualClock(), autoCompaction: { maxRevisions: 100 } })

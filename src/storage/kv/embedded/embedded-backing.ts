@@ -2,7 +2,7 @@ import { yielder } from '../../../base/yielder.ts'
 import { CompactedError } from '../kv.ts'
 import type { Backing } from '../mvcc/backing.ts'
 import type { Entry, Row, Rows, Write } from '../mvcc/row.ts'
-import { durable, fileSize, type LmdbFile } from './lmdb-file.ts'
+import { durable, fileSize, freeBytes, type LmdbFile } from './lmdb-file.ts'
 import { decodeHead, decodeValue, encodeIndex, encodeRecord, KeyScratch, type Pointer, parseRecordKey, type RecordHead, recordKey } from './record-codec.ts'
 
 /**
@@ -31,10 +31,19 @@ const MAX_DIRTY = 20_000
 /** Writes of background work that go into one commit. */
 const STEP = 500
 
+/** The disk is (nearly) full: nothing new is taken; reading and deleting go on. */
+export class SpaceExceededError extends Error {
+  constructor() {
+    super('etcdserver: mvcc: database space exceeded')
+    this.name = 'SpaceExceededError'
+  }
+}
+
 export class EmbeddedBacking implements Backing {
   private readonly file: LmdbFile
   private readonly transformer: ValueTransformer | undefined
   private readonly unlock: () => void
+  private readonly reserveBytes: number
   private readonly openedAt: { revision: number; rows: Rows }
   private dirty: Map<string, Row | undefined>
   private lastRevision: number
@@ -45,7 +54,7 @@ export class EmbeddedBacking implements Backing {
   constructor(
     file: LmdbFile,
     state: { revision: number; rows: Rows; swept: number; dirty: Map<string, Row | undefined> },
-    options: { transformer: ValueTransformer | undefined; unlock: () => void },
+    options: { transformer: ValueTransformer | undefined; reserveBytes: number; unlock: () => void },
   ) {
     this.file = file
     this.openedAt = { revision: state.revision, rows: state.rows }
@@ -54,6 +63,7 @@ export class EmbeddedBacking implements Backing {
     this.dirty = state.dirty
     this.transformer = options.transformer
     this.unlock = options.unlock
+    this.reserveBytes = options.reserveBytes
   }
 
   load(row: Row): Uint8Array {
@@ -69,6 +79,11 @@ export class EmbeddedBacking implements Backing {
     const encoded: [Buffer, Buffer][] = []
     for (const { revision, writes } of entries) {
       for (const write of writes) encoded.push([recordKey(revision, write.row.sub), encodeRecord(write, this.valueOf(write))])
+    }
+    if (this.reserveBytes > 0 && entries.some((e) => e.writes.some((w) => w.type === 'put'))) {
+      // Deleting must stay possible, and LMDB must not meet the end of the disk in the middle of a commit.
+      const wanted = encoded.reduce((sum, [, bytes]) => sum + bytes.length, 0)
+      if (freeBytes(this.file) < this.reserveBytes + 2 * wanted) throw new SpaceExceededError()
     }
     const done: Promise<unknown>[] = []
     for (const [key, bytes] of encoded) done.push(records.put(key, bytes))

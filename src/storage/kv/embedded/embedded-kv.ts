@@ -6,7 +6,7 @@ import { SortedMap } from '../../sorted-map.ts'
 import { MvccKV, type MvccOptions } from '../mvcc/mvcc-kv.ts'
 import type { Row } from '../mvcc/row.ts'
 import { EmbeddedBacking, FACT, readLeaseKey, readNumber, type ValueTransformer } from './embedded-backing.ts'
-import { durable, FORMAT_VERSION, type LmdbFile, openLmdbFile, StoreFileError } from './lmdb-file.ts'
+import { dropCommitRejections, durable, FORMAT_VERSION, type LmdbFile, openLmdbFile, StoreFileError } from './lmdb-file.ts'
 import { lockFile } from './lock-file.ts'
 import { decodeHead, decodeIndex, parseRecordKey, recordKey } from './record-codec.ts'
 
@@ -15,6 +15,8 @@ export interface EmbeddedOptions {
   path: string
   clock: Clock
   transformer?: ValueTransformer
+  /** New values are refused when less than this is free on the disk; what is left serves deletes. @default 32 MiB */
+  reserveBytes?: number
   autoCompaction?: MvccOptions['autoCompaction']
 }
 
@@ -91,7 +93,11 @@ async function load(file: LmdbFile, options: EmbeddedOptions, unlock: () => void
   const leases: { id: bigint; ttlSeconds: number }[] = []
   for (const { key, value } of file.leases.getRange({})) leases.push({ id: readLeaseKey(key), ttlSeconds: readNumber(value, 1) })
 
-  const backing = new EmbeddedBacking(file, { revision, rows, swept, dirty }, { transformer: options.transformer, unlock })
+  const backing = new EmbeddedBacking(
+    file,
+    { revision, rows, swept, dirty },
+    { transformer: options.transformer, reserveBytes: options.reserveBytes ?? 32 * 1024 * 1024, unlock },
+  )
   return new MvccKV({ clock: options.clock, ...(options.autoCompaction === undefined ? {} : { autoCompaction: options.autoCompaction }) }, backing, {
     revision,
     compactedRevision: compacted,
@@ -108,7 +114,12 @@ async function load(file: LmdbFile, options: EmbeddedOptions, unlock: () => void
 export async function openEmbeddedKV(options: EmbeddedOptions): Promise<MvccKV> {
   mkdirSync(options.path, { recursive: true, mode: 0o700 })
   const path = join(options.path, FILE)
-  const unlock = lockFile(join(options.path, LOCK), options.path)
+  const release = lockFile(join(options.path, LOCK), options.path)
+  const stopDropping = dropCommitRejections()
+  const unlock = () => {
+    stopDropping()
+    release()
+  }
   let file: LmdbFile | undefined
   try {
     file = openLmdbFile(path)

@@ -1,4 +1,4 @@
-import { closeSync, fstatSync, ftruncateSync, openSync, readSync, statSync } from 'node:fs'
+import { closeSync, fstatSync, ftruncateSync, openSync, readSync, statfsSync, statSync } from 'node:fs'
 import { type Database, open, type RootDatabase } from 'lmdb'
 
 /** The file is none of ours, is damaged, or is of a version this program does not know. */
@@ -115,6 +115,26 @@ async function reasonOf(error: unknown): Promise<Error> {
     })
   }
   return error instanceof Error ? error : new Error(String(error))
+}
+
+/** Free bytes on the disk the file is on. */
+export function freeBytes(file: LmdbFile): number {
+  const { bavail, bsize } = statfsSync(file.path)
+  return bavail * bsize
+}
+
+/**
+ * LMDB makes one promise for each failed commit that nobody can reach, and an unhandled rejection ends the process. The failure itself
+ * is told to whoever wrote. Until the returned function is called, such rejections are dropped; others go their usual way.
+ */
+export function dropCommitRejections(): () => void {
+  const listener = (error: unknown) => {
+    if ((error as { commitError?: unknown } | undefined)?.commitError !== undefined) return
+    // Alone, this listener would hide what the platform treats as fatal.
+    if (process.listenerCount('unhandledRejection') === 1) throw error
+  }
+  process.on('unhandledRejection', listener)
+  return () => process.off('unhandledRejection', listener)
 }
 
 interface Stats {
