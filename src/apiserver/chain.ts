@@ -8,10 +8,12 @@ import { withAuthentication } from './filters/with-authentication.ts'
 import { withAuthorization } from './filters/with-authorization.ts'
 import { withImpersonation } from './filters/with-impersonation.ts'
 import { type InFlight, type InFlightLimits, withMaxInFlight } from './filters/with-max-in-flight.ts'
+import { withMetrics } from './filters/with-metrics.ts'
 import { withPanicRecovery } from './filters/with-panic-recovery.ts'
 import { withRequestHeaders } from './filters/with-request-headers.ts'
 import { withShutdown } from './filters/with-shutdown.ts'
 import { withTimeout } from './filters/with-timeout.ts'
+import type { RequestMetrics } from './metrics/request-metrics.ts'
 import type { StatusWriter } from './negotiation/status-response.ts'
 import type { Handler } from './request/context.ts'
 
@@ -24,6 +26,7 @@ export interface ChainOptions {
   readonly authorizer: Authorizer
   readonly audit?: AuditSink
   readonly inFlight: InFlight
+  readonly metrics: RequestMetrics
   readonly limits: InFlightLimits
   /** True while the server is going down: new requests are turned away. */
   isShuttingDown(): boolean
@@ -42,6 +45,7 @@ export function buildChain(router: Handler, options: ChainOptions): Handler {
   handler = withTimeout(handler, options.clock)
   handler = withShutdown(handler, options.isShuttingDown)
   handler = withPanicRecovery(handler, options.writer, options.log)
+  handler = withMetrics(handler, options.metrics, options.clock)
   handler = withRequestHeaders(handler)
   return handler
 }

@@ -31,6 +31,7 @@ import type { AuditSink } from './filters/with-audit.ts'
 import type { InFlight, InFlightLimits } from './filters/with-max-in-flight.ts'
 import type { HandlerEnvironment } from './handlers/request-scope.ts'
 import { TrackedFields } from './managed-fields/tracked.ts'
+import { RequestMetrics } from './metrics/request-metrics.ts'
 import { Negotiator } from './negotiation/accept.ts'
 import { Encoder } from './negotiation/encode.ts'
 import { Responder } from './negotiation/respond.ts'
@@ -146,6 +147,8 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   for (const path of ['/openapi/v2', '/openapi/v3']) paths.handle(path, (context) => openapiPaths.serve(context))
   paths.handlePrefix('/openapi/v3/', (context) => openapiPaths.serve(context))
   const inFlight: InFlight = { readOnly: 0, mutating: 0 }
+  const metrics = new RequestMetrics(inFlight)
+  paths.exposeMore = () => metrics.expose()
   const state = { closing: false, closed: false }
   const router = createRouter({
     table,
@@ -162,6 +165,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     authorizer,
     ...(options.audit ? { audit: options.audit } : {}),
     inFlight,
+    metrics,
     limits: options.inFlightLimits ?? {},
     isShuttingDown: () => state.closing,
     ...(options.flowControl ? { flowControl: options.flowControl } : {}),

@@ -59,6 +59,9 @@ export class NonResourcePaths {
     this.collectors.push(collector)
   }
 
+  /** Metrics that are kept elsewhere, in the text format. */
+  exposeMore: () => string = () => ''
+
   registry(): Promise<MetricsRegistry> {
     this.metrics ??= createMetricsRegistry()
     return this.metrics
@@ -107,7 +110,7 @@ export class NonResourcePaths {
   private async metricsPage(): Promise<ApiResponse> {
     const registry = await this.registry()
     for (const collector of this.collectors) collector(registry)
-    return { status: 200, headers: { 'content-type': registry.contentType }, bytes: Buffer.from(await registry.expose()) }
+    return { status: 200, headers: { 'content-type': registry.contentType }, bytes: Buffer.from(`${await registry.expose()}${this.exposeMore()}`) }
   }
 
   private root(context: RequestContext): ApiResponse | undefined {

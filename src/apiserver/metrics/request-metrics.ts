@@ -1,0 +1,187 @@
+import type { InFlight } from '../filters/with-max-in-flight.ts'
+import type { ApiResponse } from '../request/api-request.ts'
+import type { RequestContext } from '../request/context.ts'
+import type { RequestInfo } from '../request/request-info.ts'
+
+const DURATION_BUCKETS = [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60]
+const SIZE_BUCKETS = [1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000]
+/** Series kept; requests of more shapes than that are counted together. */
+const MAX_SERIES = 5000
+
+interface Histogram {
+  counts: number[]
+  sum: number
+  total: number
+}
+
+interface Series {
+  labels: string
+  total: number
+}
+
+/**
+ * Counts requests. Nothing of a metrics library stands in a request's way: numbers are kept plainly and printed when somebody scrapes.
+ */
+export class RequestMetrics {
+  private readonly requests = new Map<string, Series>()
+  private readonly durations = new Map<string, Histogram>()
+  private readonly sizes = new Map<string, Histogram>()
+  private readonly longRunning = new Map<string, number>()
+  private readonly terminations = new Map<string, number>()
+  private readonly watchEvents = new Map<string, number>()
+  private readonly inFlight: InFlight
+
+  constructor(inFlight: InFlight) {
+    this.inFlight = inFlight
+  }
+
+  /** @param seconds how long the request took */
+  observe(context: RequestContext, response: ApiResponse, seconds: number): void {
+    const { info } = context
+    const place = placeOf(info, verbOf(context))
+    const key = `${place}|${response.status}|${context.request.query === '' ? '' : (context.query.get('dryRun') ?? '')}`
+    let series = this.requests.get(key)
+    if (!series) {
+      if (this.requests.size >= MAX_SERIES) return
+      const dryRun = context.query.get('dryRun') ?? ''
+      series = { labels: `code="${response.status}",component="apiserver",dry_run="${escape(dryRun)}",${place}`, total: 0 }
+      this.requests.set(key, series)
+    }
+    series.total++
+    if (context.longRunning) return
+    observe(this.durations, place, seconds, DURATION_BUCKETS)
+    if (response.bytes) observe(this.sizes, place, response.bytes.length, SIZE_BUCKETS)
+    if (response.status === 429 || response.status === 504) this.terminations.set(key, (this.terminations.get(key) ?? 0) + 1)
+  }
+
+  /** A watch or another endless request begins; call the result when it ends. */
+  began(context: RequestContext): () => void {
+    const place = placeOf(context.info, verbOf(context))
+    this.longRunning.set(place, (this.longRunning.get(place) ?? 0) + 1)
+    let ended = false
+    return () => {
+      if (ended) return
+      ended = true
+      this.longRunning.set(place, (this.longRunning.get(place) ?? 1) - 1)
+    }
+  }
+
+  sentEvents(info: RequestInfo, count: number): void {
+    const key = `group="${info.group}",resource="${info.resource}",version="${info.version}"`
+    this.watchEvents.set(key, (this.watchEvents.get(key) ?? 0) + count)
+  }
+
+  /** The text exposition format. */
+  expose(): string {
+    const out: string[] = []
+    head(
+      out,
+      'apiserver_request_total',
+      'counter',
+      '[STABLE] Counter of apiserver requests broken out for each verb, dry run value, group, version, resource, scope, component, and HTTP response code.',
+    )
+    for (const { labels, total } of this.requests.values()) out.push(`apiserver_request_total{${labels}} ${total}`)
+    printHistogram(
+      out,
+      'apiserver_request_duration_seconds',
+      '[STABLE] Response latency distribution in seconds for each verb, dry run value, group, version, resource, subresource, scope and component.',
+      this.durations,
+      DURATION_BUCKETS,
+      'component="apiserver",dry_run="",',
+    )
+    printHistogram(
+      out,
+      'apiserver_request_sli_duration_seconds',
+      '[ALPHA] Response latency distribution (not counting webhook duration and priority & fairness queue wait times) in seconds for each verb, group, version, resource, subresource, scope and component.',
+      this.durations,
+      DURATION_BUCKETS,
+      'component="apiserver",',
+    )
+    printHistogram(
+      out,
+      'apiserver_response_sizes',
+      '[STABLE] Response size distribution in bytes for each group, version, verb, resource, subresource, scope and component.',
+      this.sizes,
+      SIZE_BUCKETS,
+      'component="apiserver",',
+    )
+    head(
+      out,
+      'apiserver_current_inflight_requests',
+      'gauge',
+      '[STABLE] Maximal number of currently used inflight request limit of this apiserver per request kind in last second.',
+    )
+    out.push(`apiserver_current_inflight_requests{request_kind="mutating"} ${this.inFlight.mutating}`)
+    out.push(`apiserver_current_inflight_requests{request_kind="readOnly"} ${this.inFlight.readOnly}`)
+    head(
+      out,
+      'apiserver_longrunning_requests',
+      'gauge',
+      '[STABLE] Gauge of all active long-running apiserver requests broken out by verb, group, version, resource, scope and component. Not all requests are tracked this way.',
+    )
+    for (const [place, count] of this.longRunning) out.push(`apiserver_longrunning_requests{component="apiserver",${place}} ${count}`)
+    head(out, 'apiserver_watch_events_total', 'counter', '[ALPHA] Number of events sent in watch clients')
+    for (const [labels, count] of this.watchEvents) out.push(`apiserver_watch_events_total{${labels}} ${count}`)
+    return `${out.join('\n')}\n`
+  }
+}
+
+function verbOf(context: RequestContext): string {
+  const { info } = context
+  switch (info.verb) {
+    case 'create':
+      return 'POST'
+    case 'update':
+      return 'PUT'
+    case 'patch':
+      return context.request.headers['content-type']?.startsWith('application/apply-patch') ? 'APPLY' : 'PATCH'
+    case 'delete':
+      return 'DELETE'
+    case 'deletecollection':
+      return 'DELETECOLLECTION'
+    default:
+      return info.verb.toUpperCase()
+  }
+}
+
+function placeOf(info: RequestInfo, verb: string): string {
+  const scope = !info.isResource ? '' : info.parts.length > 1 && info.name !== '' ? 'resource' : info.namespace !== '' ? 'namespace' : 'cluster'
+  return `group="${escape(info.group)}",resource="${escape(info.resource)}",scope="${scope}",subresource="${escape(info.subresource)}",verb="${verb}",version="${escape(info.version)}"`
+}
+
+function escape(text: string): string {
+  return /["\\\n]/.test(text) ? text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n') : text
+}
+
+function observe(map: Map<string, Histogram>, key: string, value: number, buckets: readonly number[]): void {
+  let histogram = map.get(key)
+  if (!histogram) {
+    if (map.size >= MAX_SERIES) return
+    histogram = { counts: new Array(buckets.length).fill(0), sum: 0, total: 0 }
+    map.set(key, histogram)
+  }
+  histogram.sum += value
+  histogram.total++
+  for (let i = 0; i < buckets.length; i++) {
+    if (value <= (buckets[i] as number)) {
+      histogram.counts[i] = (histogram.counts[i] as number) + 1
+      break
+    }
+  }
+}
+
+function head(out: string[], name: string, type: string, help: string): void {
+  out.push(`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`)
+}
+
+function printHistogram(out: string[], name: string, help: string, map: ReadonlyMap<string, Histogram>, buckets: readonly number[], more: string): void {
+  head(out, name, 'histogram', help)
+  for (const [place, h] of map) {
+    let seen = 0
+    for (let i = 0; i < buckets.length; i++) {
+      seen += h.counts[i] as number
+      out.push(`${name}_bucket{${more}${place},le="${buckets[i]}"} ${seen}`)
+    }
+    out.push(`${name}_bucket{${more}${place},le="+Inf"} ${h.total}`, `${name}_sum{${more}${place}} ${h.sum}`, `${name}_count{${more}${place}} ${h.total}`)
+  }
+}
