@@ -112,6 +112,13 @@ describe('decodeJSON', () => {
     expect(strictErrors).toEqual(['duplicate field "map.a"', 'duplicate field "map"', 'duplicate field "inner"', 'unknown field "inner.q"'])
   })
 
+  it('reports duplicates inside of what a schema leaves open', () => {
+    const open: StructSchema = { ...struct('k8s.io/x/v1.Open', [field('name', text)]), preserveUnknown: true }
+    const { object, strictErrors } = decodeJSON('{"spec":{"a":1,"list":[{"b":1,"b":2}],"a":2},"spec":{"a":3}}', open, { strict: true })
+    expect(object).toEqual({ spec: { a: 3 } })
+    expect(strictErrors).toEqual(['duplicate field "spec.list[0].b"', 'duplicate field "spec.a"', 'duplicate field "spec"'])
+  })
+
   it('keeps __proto__ as data and leaves prototypes alone', () => {
     const { object } = decodeJSON('{"map":{"__proto__":"x"},"raw":{"__proto__":{"polluted":1}},"__proto__":{"name":"y"}}', outer)
     expect(Object.keys(object.map as object)).toEqual(['__proto__'])
