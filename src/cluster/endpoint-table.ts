@@ -4,13 +4,32 @@
  */
 export class EndpointTable<T> {
   private readonly entries = new Map<string, T>()
+  private waiting: (() => void)[] = []
 
   /** @returns takes the entry back; does nothing once another one stands in its place */
   register(url: string, value: T): () => void {
     const key = normalize(url)
     this.entries.set(key, value)
+    const waiting = this.waiting
+    this.waiting = []
+    for (const wake of waiting) wake()
     return () => {
       if (this.entries.get(key) === value) this.entries.delete(key)
+    }
+  }
+
+  /** Resolves with the first of these that is there; rejects with the signal's reason. */
+  async waitFor(urls: readonly string[], signal: AbortSignal): Promise<T> {
+    for (;;) {
+      signal.throwIfAborted()
+      for (const url of urls) {
+        const found = this.lookup(url)
+        if (found !== undefined) return found
+      }
+      await new Promise<void>((resolve) => {
+        this.waiting.push(resolve)
+        signal.addEventListener('abort', () => resolve(), { once: true })
+      })
     }
   }
 

@@ -98,7 +98,7 @@ export async function runKubeApiServer(
   if (flags.list('etcd-servers').length === 0) throw new UsageError('--etcd-servers must be specified')
   const read = async (name: string): Promise<string | undefined> => (flags.string(name) === '' ? undefined : files.read(flags.string(name)))
   const { clock, random, log, signal } = context
-  const store = await openStore(flags, environment, files)
+  const store = await openStore(flags, environment, files, signal)
   const serving = await servingPair(flags, files, context)
   const clientCA = await read('client-ca-file')
   const frontProxyCA = await read('requestheader-client-ca-file')
@@ -148,10 +148,16 @@ export async function runKubeApiServer(
   }
 }
 
-async function openStore(flags: ParsedFlags, environment: ControlPlaneEnvironment, files: FileReader): Promise<{ kv: KV; close(): Promise<void> }> {
+async function openStore(
+  flags: ParsedFlags,
+  environment: ControlPlaneEnvironment,
+  files: FileReader,
+  signal: AbortSignal,
+): Promise<{ kv: KV; close(): Promise<void> }> {
   const urls = flags.list('etcd-servers')
   const own = urls.find((u) => environment.etcds.lookup(u) !== undefined)
-  // In one process etcd may come later, or stop and come back: it is looked up at each call.
+  // In one process etcd may come a moment later, or stop and come back: it is waited for once, and looked up at each call.
+  if (environment.inProcess) await environment.etcds.waitFor(urls, signal)
   if (own !== undefined || environment.inProcess)
     return { kv: reconnectingKV(() => urls.map((u) => environment.etcds.lookup(u)).find((k) => k !== undefined)), close: async () => {} }
   if (!environment.connectStore) throw new Error(`no etcd answers at ${urls.join(', ')}`)

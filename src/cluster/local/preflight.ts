@@ -53,3 +53,18 @@ export async function chooseRuntime(): Promise<{ runtime: 'cri' | 'simulated'; w
   if (!version) return { runtime: 'simulated', why: 'containerd is not installed (apt-get install containerd runc containernetworking-plugins nftables)' }
   return { runtime: 'cri', why: `containerd ${version.text}` }
 }
+
+/** Whether Docker Hub answers within a moment: its name is known and its port open. */
+export async function registryReachable(timeoutMs = 700): Promise<boolean> {
+  const { connect } = await import('node:net')
+  return new Promise((resolve) => {
+    const socket = connect({ host: 'registry-1.docker.io', port: 443, timeout: timeoutMs })
+    const done = (ok: boolean) => {
+      socket.destroy()
+      resolve(ok)
+    }
+    socket.once('connect', () => done(true))
+    socket.once('timeout', () => done(false))
+    socket.once('error', () => done(false))
+  })
+}

@@ -1,0 +1,49 @@
+import { execFile } from 'node:child_process'
+import { readdir, readFile } from 'node:fs/promises'
+import { promisify } from 'node:util'
+import type { DataDir } from './data-dir.ts'
+
+const run = promisify(execFile)
+
+/** Ends what a killed cluster left: its containerd, shims and their containers, and mounts below its folder. */
+export async function removeLeftovers(dir: DataDir): Promise<void> {
+  if (process.platform !== 'linux') return
+  for (const pid of await processesOf(dir.containerd)) {
+    try {
+      process.kill(pid, 'SIGKILL')
+    } catch {
+      // It ended by itself.
+    }
+  }
+  const table = await readFile('/proc/self/mountinfo', 'utf8').catch(() => '')
+  const mounts = table
+    .split('\n')
+    .map((l) => l.split(' ')[4] ?? '')
+    .filter((p) => p.startsWith(`${dir.root}/`))
+  for (const path of mounts.reverse()) await run('umount', ['-l', path]).catch(() => {})
+}
+
+/** containerd and shims that were started for this folder, and their descendants. */
+async function processesOf(folder: string): Promise<number[]> {
+  const parents = new Map<number, number>()
+  const found = new Set<number>()
+  for (const name of await readdir('/proc').catch(() => [])) {
+    const pid = Number(name)
+    if (!Number.isInteger(pid)) continue
+    const cmdline = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
+    const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
+    parents.set(pid, Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]))
+    if (/containerd/.test(cmdline) && (cmdline.includes(`${folder}/c.sock`) || cmdline.includes(`${folder}/config.toml`))) found.add(pid)
+  }
+  for (let grew = true; grew; ) {
+    grew = false
+    for (const [pid, parent] of parents) {
+      if (!found.has(pid) && found.has(parent)) {
+        found.add(pid)
+        grew = true
+      }
+    }
+  }
+  found.delete(process.pid)
+  return [...found]
+}

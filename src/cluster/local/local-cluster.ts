@@ -1,0 +1,265 @@
+import { mkdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { resources } from '../../api/index.ts'
+import type { ApiServer } from '../../apiserver/server.ts'
+import { type Clock, type Random, systemClock, systemRandom } from '../../base/index.ts'
+import type { Client } from '../../client/client.ts'
+import { createClient } from '../../client/rest/client.ts'
+import { createLogger, type LogSink, version } from '../../component-base/index.ts'
+import {
+  BUILTIN_HANDLER,
+  CompositeRuntime,
+  type ContainerRuntime,
+  createBuiltinRuntime,
+  createSimulatedRuntime,
+  isStatic,
+  systemMounter,
+} from '../../kubelet/index.ts'
+import type { KV } from '../../storage/kv/kv.ts'
+import { installAddons } from '../bootstrap/addons.ts'
+import { controlPlaneManifests } from '../bootstrap/manifests.ts'
+import { followingTransport } from '../control-plane/component-client.ts'
+import { podConnectHandlers } from '../control-plane/connect-handlers.ts'
+import type { ControlPlaneEnvironment } from '../control-plane/environment.ts'
+import { controlPlaneUnits } from '../control-plane/units.ts'
+import { EndpointTable } from '../endpoint-table.ts'
+import { clusterKubeconfigs } from '../kubeconfigs.ts'
+import { Nodes } from '../nodes.ts'
+import { createPki, directoryPkiStore, type Pki } from '../pki/index.ts'
+import { type ClusterState, type DataDir, replaceFile } from './data-dir.ts'
+import { NodeContainers } from './node-containers.ts'
+
+export interface LocalClusterOptions {
+  dir: DataDir
+  state: ClusterState
+  /** For nodes' containers; undefined: an instance of the cluster's own. */
+  containerRuntimeEndpoint?: string
+  demoImages: boolean
+  registryMirrors: readonly { registry: string; url: string }[]
+  logSink: LogSink
+  verbosity: number
+  /** Told of each step as it ends. */
+  onStep(name: string, ms: number, note?: string): void
+}
+
+const SERVICE_RANGE = '10.96.0.0/12'
+const POD_RANGE = '10.244.0.0/16'
+const FIRST_POD_RANGE = '10.244.0.0/24'
+const READY_TIMEOUT_MS = 60_000
+
+/** A cluster on this machine, in this process: a kubelet that runs the control plane from its manifests, and everything else from there. */
+export class LocalCluster {
+  readonly nodes: Nodes
+  private readonly options: LocalClusterOptions
+  private readonly clock: Clock = systemClock()
+  private readonly random: Random = systemRandom()
+  private readonly apiServers = new EndpointTable<ApiServer>()
+  private readonly etcds = new EndpointTable<KV>()
+  private readonly server: string
+  private pki: Pki | undefined
+  private containers: NodeContainers | undefined
+
+  constructor(options: LocalClusterOptions) {
+    this.options = options
+    this.server = `https://127.0.0.1:${options.state.securePort}`
+    this.nodes = new Nodes({
+      clock: this.clock,
+      random: this.random,
+      log: this.logger('kubelet'),
+      apiServers: this.apiServers,
+      server: this.server,
+      rootDir: join(options.dir.kubelet, 'simulated'),
+    })
+  }
+
+  private logger(component: string) {
+    return createLogger({ component, sink: this.options.logSink, clock: this.clock, verbosity: this.options.verbosity })
+  }
+
+  /** A client that may do everything, for what the cluster does to itself. */
+  adminClient(): Client {
+    return createClient(
+      followingTransport(() => this.apiServers.lookup(this.server), { name: 'kubernetes-super-admin', groups: ['system:masters'] }, this.server),
+      { userAgent: 'k8ts' },
+    )
+  }
+
+  get containerdPid(): number | undefined {
+    return this.containers?.pid
+  }
+
+  /** Starts everything; resolves when the first node is Ready. */
+  async start(): Promise<void> {
+    const { state } = this.options
+    const nodeIP = state.runtime === 'cri' ? NodeContainers.nodeAddress : '127.0.0.1'
+    // Containers take longest: they start while certificates are made and the control plane comes up.
+    const runtime = this.startRuntime(nodeIP)
+    runtime.catch(() => {})
+    await this.step('certificates', () => this.prepareFiles(nodeIP))
+    await this.step('manifests', () => this.writeManifests(nodeIP))
+    const main = await this.step(state.runtime === 'cri' ? 'containerd' : 'simulated runtime', () => runtime)
+    await this.step('kubelet', async () => this.startFirstNode(main, nodeIP))
+    await this.step('API server', () => this.waitForApi())
+    await Promise.all([this.step('node Ready', () => this.waitForNode(state.nodeName)), installAddons(this.adminClient(), this.clock)])
+    for (const [i, name] of state.simulatedNodes.entries()) this.nodes.startSimulated(name, i)
+    if (state.simulatedNodes.length > 0)
+      await this.step(`${state.simulatedNodes.length} simulated nodes`, async () => {
+        for (const name of state.simulatedNodes) await this.waitForNode(name)
+      })
+  }
+
+  /** @param containers also stop Pods' containers, each within its grace */
+  async stop(options: { containers: boolean }): Promise<void> {
+    if (options.containers) await this.containers?.stopPods()
+    await this.nodes.stopAll()
+    await this.containers?.stop(options)
+  }
+
+  private async step<T>(name: string, work: () => Promise<T>): Promise<T> {
+    const start = this.clock.monotonic()
+    const result = await work()
+    this.options.onStep(name, this.clock.monotonic() - start)
+    return result
+  }
+
+  private async prepareFiles(nodeIP: string): Promise<void> {
+    const { dir, state } = this.options
+    this.pki = await createPki({
+      store: directoryPkiStore(dir.pki, this.random),
+      clock: this.clock,
+      random: this.random,
+      nodeName: state.nodeName,
+      hostIPs: [...new Set([nodeIP, state.bindAddress])].filter((a) => a !== '127.0.0.1' && a !== '0.0.0.0'),
+    })
+    const configs = clusterKubeconfigs(this.pki, this.server, state.nodeName)
+    for (const [name, text] of configs) {
+      const path = join(dir.pki, '..', name)
+      if ((await readFile(path, 'utf8').catch(() => '')) !== text) await replaceFile(path, text)
+    }
+    await replaceFile(dir.kubeconfig, configs.get('admin.conf') as string)
+  }
+
+  private async writeManifests(nodeIP: string): Promise<void> {
+    const { dir, state } = this.options
+    const manifests = controlPlaneManifests({
+      pkiDir: dir.pki,
+      etcdDataDir: dir.etcd,
+      kubeconfigDir: dir.root,
+      bindAddress: state.bindAddress,
+      advertiseAddress: nodeIP,
+      securePort: state.securePort,
+      etcdPort: state.etcdPort,
+      nodeName: state.nodeName,
+      serviceClusterIPRange: SERVICE_RANGE,
+      clusterCIDR: POD_RANGE,
+    })
+    for (const [name, text] of manifests) {
+      const path = join(dir.manifests, name)
+      const have = await readFile(path, 'utf8').catch(() => undefined)
+      // What its owner changed stays; a manifest that names another port or folder is of no use any more.
+      if (have === undefined || !sameFlags(have, text)) await replaceFile(path, text)
+    }
+  }
+
+  private async startRuntime(nodeIP: string): Promise<ContainerRuntime> {
+    const { dir, state } = this.options
+    if (state.runtime === 'simulated') return createSimulatedRuntime({ clock: this.clock, random: this.random, podCIDR: FIRST_POD_RANGE })
+    this.containers = new NodeContainers({
+      dir: dir.containerd,
+      clock: this.clock,
+      log: this.logger('containerd'),
+      podCIDR: FIRST_POD_RANGE,
+      clusterCIDR: POD_RANGE,
+      nodeIP,
+      securePort: state.securePort,
+      demoImages: this.options.demoImages,
+      registryMirrors: this.options.registryMirrors,
+      ...(this.options.containerRuntimeEndpoint ? { endpoint: this.options.containerRuntimeEndpoint } : {}),
+    })
+    return this.containers.start()
+  }
+
+  private async startFirstNode(main: ContainerRuntime, nodeIP: string): Promise<void> {
+    const { dir, state } = this.options
+    const environment: ControlPlaneEnvironment = {
+      etcds: this.etcds,
+      apiServers: this.apiServers,
+      files: { read: (path) => readFile(path, 'utf8') },
+      openStore: async (path) => {
+        await mkdir(path, { recursive: true, mode: 0o700 })
+        const { openEmbeddedKV } = await import('../../storage/kv/embedded/embedded-kv.ts')
+        return openEmbeddedKV({ path, clock: this.clock })
+      },
+      serveStore: async (kv, o) => {
+        const { serveEtcd } = await import('../../storage/kv/server/serve-etcd.ts')
+        const tls = o.tls && { cert: o.tls.cert, key: o.tls.key, ...(o.tls.clientCA ? { ca: o.tls.clientCA } : {}) }
+        return serveEtcd(kv, { clock: this.clock, host: o.host, port: o.port, name: o.name, ...(tls ? { tls } : {}) })
+      },
+      inProcess: true,
+      listen: true,
+      hostname: state.nodeName,
+      extraApiAddresses: nodeIP === '127.0.0.1' ? [] : [nodeIP],
+      connectHandlers: podConnectHandlers({ api: (node) => this.nodes.api(node) }),
+    }
+    const { logSink } = this.options
+    const builtin = createBuiltinRuntime({
+      clock: this.clock,
+      random: this.random,
+      units: controlPlaneUnits(environment),
+      version: version.gitVersion,
+      onLog: (_, container, line) => logSink.write(`${container}: ${line}`),
+    })
+    const cri = state.runtime === 'cri'
+    this.nodes.start(
+      {
+        nodeName: state.nodeName,
+        runtime: new CompositeRuntime(main, builtin),
+        rootDir: dir.kubelet,
+        logDir: join(dir.logs, 'pods'),
+        staticPodPath: dir.manifests,
+        nodeIPs: [nodeIP],
+        handlerOf: (pod) =>
+          isStatic(pod) && pod.metadata.namespace === 'kube-system' && isComponent(pod.spec.containers[0]?.command?.[0]) ? BUILTIN_HANDLER : undefined,
+        clusterDNS: ['10.96.0.10'],
+        ...(cri ? { mounter: systemMounter() } : {}),
+      },
+      !cri,
+    )
+  }
+
+  /** A kubelet may not give itself a role: the cluster does. */
+  private async labelControlPlane(): Promise<void> {
+    const labels = { 'node-role.kubernetes.io/control-plane': '', 'node.kubernetes.io/exclude-from-external-load-balancers': '' }
+    await this.adminClient().resource(resources.corev1.nodes).patch(this.options.state.nodeName, 'merge', { metadata: { labels } })
+  }
+
+  private async waitForApi(): Promise<void> {
+    const client = this.adminClient()
+    await this.until(async () => (await client.raw({ path: '/readyz' })).status === 200, 'the API server did not become ready')
+  }
+
+  private async waitForNode(name: string): Promise<void> {
+    const nodes = this.adminClient().resource(resources.corev1.nodes)
+    await this.until(async () => {
+      const node = await nodes.get(name)
+      return node.status.conditions?.some((c) => c.type === 'Ready' && c.status === 'True') ?? false
+    }, `node ${name} did not become Ready`)
+  }
+
+  private async until(condition: () => Promise<boolean>, failure: string): Promise<void> {
+    for (const start = this.clock.monotonic(); ; ) {
+      if (await condition().catch(() => false)) return
+      if (this.clock.monotonic() - start > READY_TIMEOUT_MS) throw new Error(`${failure} within ${READY_TIMEOUT_MS / 1000} s: see ${this.options.dir.log}`)
+      await this.clock.sleep(5)
+    }
+  }
+}
+
+const COMPONENTS = new Set(['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'])
+const isComponent = (command: string | undefined) => command !== undefined && COMPONENTS.has(command)
+
+/** The flags that say where things are agree; others are the owner's to change. */
+function sameFlags(have: string, want: string): boolean {
+  const places = (text: string) => (text.match(/^ {4}- --(?:[\w-]*(?:port|urls|servers|address))=.*$|^ {6}path: .*$/gm) ?? []).sort().join('\n')
+  return places(have) === places(want)
+}

@@ -1,0 +1,152 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import type { Clock } from '../../base/index.ts'
+import type { Logger } from '../../component-base/index.ts'
+import type { ContainerRuntime } from '../../kubelet/index.ts'
+import { type CriRuntime, createCriRuntime } from '../../kubelet/runtimes/cri/index.ts'
+import { Containerd } from '../containerd/containerd.ts'
+import { demoImages, sandboxImages } from '../images/demo-images.ts'
+import { type ImageRegistry, serveImages } from '../images/registry.ts'
+
+const run = promisify(execFile)
+
+export interface NodeContainersOptions {
+  dir: string
+  clock: Clock
+  log: Logger
+  podCIDR: string
+  clusterCIDR: string
+  nodeIP: string
+  securePort: number
+  demoImages: boolean
+  registryMirrors: readonly { registry: string; url: string }[]
+  /** A runtime that somebody else runs. */
+  endpoint?: string
+}
+
+const INTERFACE = 'k8ts0'
+const BRIDGE = 'k8ts-pods'
+const TABLE = 'k8ts_host'
+
+/** What real containers need on the host: containerd, the host-only interface, the guard in front of it, images. */
+export class NodeContainers {
+  /** The node's InternalIP, on the host-only interface. */
+  static readonly nodeAddress = '10.200.0.1'
+  private readonly options: NodeContainersOptions
+  private readonly containerd: Containerd | undefined
+  private registry: ImageRegistry | undefined
+  private runtime: CriRuntime | undefined
+
+  constructor(options: NodeContainersOptions) {
+    this.options = options
+    if (!options.endpoint)
+      this.containerd = new Containerd({ dir: options.dir, clock: options.clock, log: options.log, podCIDR: options.podCIDR, bridge: BRIDGE })
+  }
+
+  get pid(): number | undefined {
+    return this.containerd?.pid
+  }
+
+  async start(): Promise<ContainerRuntime> {
+    const [endpoint] = await Promise.all([this.startContainerd(), this.setUpNetwork()])
+    const runtime = await createCriRuntime(endpoint)
+    this.runtime = runtime
+    return Object.assign(runtime, { updateRuntimeConfig: async (podCIDR: string) => this.containerd?.setPodCIDR(podCIDR) })
+  }
+
+  private async startContainerd(): Promise<string> {
+    const { containerd } = this
+    if (!containerd) return this.options.endpoint as string
+    const registry = await serveImages()
+    this.registry = registry
+    registry.add(await sandboxImages())
+    const mirrors = new Map<string, string[]>()
+    for (const m of this.options.registryMirrors) mirrors.set(m.registry, [...(mirrors.get(m.registry) ?? []), m.url])
+    const offline = this.options.demoImages
+    for (const name of ['docker.io', 'registry.k8s.io']) mirrors.set(name, [registry.url, ...(mirrors.get(name) ?? [])])
+    await containerd.setMirrors([...mirrors].map(([name, urls]) => ({ registry: name, urls, only: offline && urls[0] === registry.url })))
+    // The images of the demo are read and packed while the control plane starts; nothing waits for them but a pull.
+    if (offline) {
+      demoImages().then(
+        ({ images, missing }) => {
+          registry.add(images)
+          if (missing.length > 0) this.options.log.warn('demo images are incomplete', { install: missing.join(' ') })
+        },
+        (e) => this.options.log.error('demo images could not be made', { error: String(e) }),
+      )
+    }
+    await containerd.start()
+    return containerd.endpoint
+  }
+
+  private async setUpNetwork(): Promise<void> {
+    const { nodeIP, clusterCIDR, securePort } = this.options
+    await run('ip', ['link', 'add', INTERFACE, 'type', 'bridge']).catch(ignoreExists)
+    await run('ip', ['address', 'replace', `${nodeIP}/32`, 'dev', INTERFACE])
+    await run('ip', ['link', 'set', INTERFACE, 'up'])
+    const { writeFile } = await import('node:fs/promises')
+    await writeFile('/proc/sys/net/ipv4/ip_forward', '1')
+    await nft(`table inet ${TABLE}
+delete table inet ${TABLE}
+table inet ${TABLE} {
+  chain guard {
+    type filter hook input priority -10; policy accept;
+    ip daddr ${nodeIP} iifname "lo" accept
+    ip daddr ${nodeIP} ip saddr { ${clusterCIDR}, ${nodeIP} } accept
+    ip daddr ${nodeIP} drop
+  }
+  chain outward {
+    type nat hook postrouting priority srcnat;
+    ip saddr ${clusterCIDR} ip daddr != { ${clusterCIDR}, ${nodeIP} } masquerade
+  }
+}
+`)
+    void securePort
+  }
+
+  /** Ends every Pod's containers within their grace, and the sandboxes. */
+  async stopPods(): Promise<void> {
+    const { runtime, containerd } = this
+    if (!runtime || !containerd) return
+    const containers = await runtime.listContainers({ state: 'RUNNING' })
+    await Promise.all(
+      containers.map((c) =>
+        runtime.stopContainer(c.id, graceOf(c.annotations)).catch((e) => this.options.log.warn('container did not stop', { id: c.id, error: String(e) })),
+      ),
+    )
+    const sandboxes = await runtime.listPodSandboxes()
+    await Promise.all(
+      sandboxes.map(async (s) => {
+        await runtime.stopPodSandbox(s.id)
+        await runtime.removePodSandbox(s.id)
+      }),
+    )
+  }
+
+  async stop(options: { containers: boolean }): Promise<void> {
+    this.runtime?.close()
+    await this.containerd?.stop()
+    await this.registry?.close()
+    if (!options.containers || !this.containerd) return
+    await nft(`table inet ${TABLE}\ndelete table inet ${TABLE}\n`)
+    for (const name of [INTERFACE, BRIDGE]) await run('ip', ['link', 'delete', name]).catch(() => {})
+  }
+}
+
+const GRACE = 'io.kubernetes.pod.terminationGracePeriod'
+
+function graceOf(annotations: Record<string, string>): number {
+  const seconds = Number(annotations[GRACE])
+  return Number.isFinite(seconds) ? Math.min(seconds, 30) : 30
+}
+
+async function nft(rules: string): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    const child = execFile('nft', ['-f', '-'], (error, _, stderr) => (error ? reject(new Error(`nft: ${stderr.trim() || error.message}`)) : resolve()))
+    child.stdin?.end(rules)
+  })
+}
+
+function ignoreExists(e: { stderr?: string }): void {
+  if (!/File exists/.test(e.stderr ?? '')) throw e
+}

@@ -1,0 +1,141 @@
+import { setMaxListeners } from 'node:events'
+import { resources } from '../api/index.ts'
+import type { ApiServer } from '../apiserver/server.ts'
+import type { Clock, Random } from '../base/index.ts'
+import { SharedInformer } from '../client/cache/informer.ts'
+import type { Client } from '../client/client.ts'
+import { createClient } from '../client/rest/client.ts'
+import type { Logger } from '../component-base/index.ts'
+import { createKubelet, createSimulatedRuntime, type Kubelet, KubeletApi, type KubeletOptions, type Machine, SharedPodSource } from '../kubelet/index.ts'
+import { followingTransport } from './control-plane/component-client.ts'
+import type { EndpointTable } from './endpoint-table.ts'
+
+export interface NodesOptions {
+  clock: Clock
+  random: Random
+  log: Logger
+  apiServers: EndpointTable<ApiServer>
+  /** Of the API server. */
+  server: string
+  /** Folder under which each simulated node keeps its own. */
+  rootDir: string
+}
+
+interface RunningNode {
+  kubelet: Kubelet
+  api: KubeletApi
+  stop: AbortController
+  done: Promise<void>
+  simulated: boolean
+}
+
+/** The kubelets of this process: one with containers at most, any number of simulated ones. */
+export class Nodes {
+  private readonly options: NodesOptions
+  private readonly running = new Map<string, RunningNode>()
+  private readonly stopped = new Set<string>()
+  private shared: { source: SharedPodSource; stop: AbortController; done: Promise<void> } | undefined
+
+  constructor(options: NodesOptions) {
+    this.options = options
+  }
+
+  /** The kubelet's API by node, for logs and streams; undefined when no kubelet of that node runs here. */
+  api(nodeName: string): KubeletApi | undefined {
+    return this.running.get(nodeName)?.api
+  }
+
+  kubelet(nodeName: string): Kubelet | undefined {
+    return this.running.get(nodeName)?.kubelet
+  }
+
+  names(): { name: string; running: boolean; simulated: boolean }[] {
+    const out = [...this.running].map(([name, n]) => ({ name, running: true, simulated: n.simulated }))
+    for (const name of this.stopped) out.push({ name, running: false, simulated: true })
+    return out
+  }
+
+  /** A client of the API server as this node, in-process. */
+  nodeClient(nodeName: string): Client {
+    const { apiServers, server } = this.options
+    return createClient(
+      followingTransport(() => apiServers.lookup(server), { name: `system:node:${nodeName}`, groups: ['system:nodes'] }, server),
+      { userAgent: 'kubelet' },
+    )
+  }
+
+  start(options: Omit<KubeletOptions, 'clock' | 'random' | 'log' | 'client'>, simulated: boolean): Kubelet {
+    const { clock, random, log } = this.options
+    const { nodeName } = options
+    if (this.running.has(nodeName)) throw new Error(`node ${nodeName} runs already`)
+    const kubelet = createKubelet({ ...options, client: this.nodeClient(nodeName), clock, random, log: log.with({ node: nodeName }) })
+    const stop = new AbortController()
+    setMaxListeners(0, stop.signal)
+    const done = kubelet.run(stop.signal).catch((e) => {
+      if (!stop.signal.aborted) log.error('kubelet failed', { node: nodeName, err: e instanceof Error ? (e.stack ?? e.message) : String(e) })
+    })
+    this.running.set(nodeName, { kubelet, api: new KubeletApi({ kubelet }), stop, done, simulated })
+    this.stopped.delete(nodeName)
+    return kubelet
+  }
+
+  /** A node without a machine: its Pods live through every phase and cost next to nothing. */
+  startSimulated(nodeName: string, index: number, machine?: Machine): Kubelet {
+    const { clock, random } = this.options
+    return this.start(
+      {
+        nodeName,
+        runtime: createSimulatedRuntime({ clock, random }),
+        rootDir: `${this.options.rootDir}/${nodeName}`,
+        logDir: `${this.options.rootDir}/${nodeName}/logs`,
+        nodeIPs: [simulatedAddress(index)],
+        podSource: this.sharedPods().forNode(nodeName),
+        services: () => [],
+        ...(machine ? { machine } : {}),
+      },
+      true,
+    )
+  }
+
+  /** As if the machine were switched off: no word to the API server. */
+  async stopNode(nodeName: string): Promise<void> {
+    const node = this.running.get(nodeName)
+    if (!node) throw new Error(`no node ${nodeName} runs here`)
+    this.running.delete(nodeName)
+    if (node.simulated) this.stopped.add(nodeName)
+    node.stop.abort(new Error('node stopped'))
+    await node.done
+  }
+
+  forget(nodeName: string): void {
+    this.stopped.delete(nodeName)
+  }
+
+  async stopAll(): Promise<void> {
+    await Promise.all([...this.running.keys()].map((n) => this.stopNode(n)))
+    this.shared?.stop.abort(new Error('nodes stopped'))
+    await this.shared?.done
+    this.shared = undefined
+  }
+
+  /** One watch of all Pods, dealt out to the simulated nodes. */
+  private sharedPods(): SharedPodSource {
+    if (this.shared) return this.shared.source
+    const { clock, random, log, apiServers, server } = this.options
+    const client = createClient(
+      followingTransport(() => apiServers.lookup(server), { name: 'system:k8ts-nodes', groups: ['system:masters'] }, server),
+      { userAgent: 'k8ts-nodes' },
+    )
+    const informer = new SharedInformer({ client, clock, random, log }, resources.corev1.pods)
+    const stop = new AbortController()
+    setMaxListeners(0, stop.signal)
+    const done = informer.run(stop.signal).catch(() => {})
+    this.shared = { source: new SharedPodSource(informer), stop, done }
+    return this.shared.source
+  }
+}
+
+/** 10.201.0.2 and on. */
+function simulatedAddress(index: number): string {
+  return `10.${201 + Math.floor(index / 65_000)}.${Math.floor((index % 65_000) / 250)}.${(index % 250) + 2}`
+}

@@ -1,0 +1,10 @@
+import { oldNode } from './old-node.ts'
+
+// Before anything else is loaded: an old Node would fail on syntax it does not know.
+const complaint = oldNode(process.versions.node)
+if (complaint) {
+  console.error(complaint)
+  process.exit(1)
+}
+const { run } = await import('./run.ts')
+process.exitCode = await run(process.argv.slice(2))
