@@ -100,7 +100,8 @@ export class LocalCluster {
     const main = await this.step(state.runtime === 'cri' ? 'containerd' : 'simulated runtime', () => runtime)
     await this.step('kubelet', async () => this.startFirstNode(main, nodeIP))
     await this.step('API server', () => this.waitForApi())
-    await Promise.all([this.step('node Ready', () => this.waitForNode(state.nodeName)), installAddons(this.adminClient(), this.clock)])
+    await Promise.all([this.step('node Ready', () => this.waitForNode(state.nodeName)), installAddons(this.adminClient())])
+    await this.labelControlPlane()
     for (const [i, name] of state.simulatedNodes.entries()) this.nodes.startSimulated(name, i)
     if (state.simulatedNodes.length > 0)
       await this.step(`${state.simulatedNodes.length} simulated nodes`, async () => {
