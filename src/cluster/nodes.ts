@@ -1,12 +1,14 @@
 import { setMaxListeners } from 'node:events'
+import type { corev1 } from '../api/index.ts'
 import { resources } from '../api/index.ts'
 import type { ApiServer } from '../apiserver/server.ts'
 import type { Clock, Random } from '../base/index.ts'
 import { SharedInformer } from '../client/cache/informer.ts'
-import type { Client } from '../client/client.ts'
+import { type Client, ConnectionError } from '../client/client.ts'
 import { createClient } from '../client/rest/client.ts'
 import type { Logger } from '../component-base/index.ts'
 import { createKubelet, createSimulatedRuntime, type Kubelet, KubeletApi, type KubeletOptions, type Machine, SharedPodSource } from '../kubelet/index.ts'
+import type { NodeConnection } from '../registry/core/pod/connect.ts'
 import { followingTransport } from './control-plane/component-client.ts'
 import type { EndpointTable } from './endpoint-table.ts'
 
@@ -47,6 +49,14 @@ export class Nodes {
 
   kubelet(nodeName: string): Kubelet | undefined {
     return this.running.get(nodeName)?.kubelet
+  }
+
+  /** How the API server reaches a node's kubelet. @throws ConnectionError when it does not run */
+  async connect(node: corev1.Node): Promise<NodeConnection> {
+    const api = this.api(node.metadata.name ?? '')
+    if (api) return { kind: 'in-process', handle: (r) => api.handle(r), upgrade: (r, socket, head) => api.upgrade(r, socket, head) }
+    const address = node.status.addresses?.find((a) => a.type === 'InternalIP')?.address ?? node.metadata.name
+    throw new ConnectionError(`dial tcp ${address}:${node.status.daemonEndpoints?.kubeletEndpoint?.Port ?? 10250}: connect: connection refused`, 'ECONNREFUSED')
   }
 
   names(): { name: string; running: boolean; simulated: boolean }[] {

@@ -15,11 +15,11 @@ import {
   isStatic,
   systemMounter,
 } from '../../kubelet/index.ts'
+import { nodeConnectHandlers } from '../../registry/core/pod/connect.ts'
 import type { KV } from '../../storage/kv/kv.ts'
 import { installAddons } from '../bootstrap/addons.ts'
 import { controlPlaneManifests } from '../bootstrap/manifests.ts'
 import { followingTransport } from '../control-plane/component-client.ts'
-import { podConnectHandlers } from '../control-plane/connect-handlers.ts'
 import type { ControlPlaneEnvironment } from '../control-plane/environment.ts'
 import { controlPlaneUnits } from '../control-plane/units.ts'
 import { EndpointTable } from '../endpoint-table.ts'
@@ -200,7 +200,7 @@ export class LocalCluster {
       listen: true,
       hostname: state.nodeName,
       extraApiAddresses: nodeIP === '127.0.0.1' ? [] : [nodeIP],
-      connectHandlers: podConnectHandlers({ api: (node) => this.nodes.api(node) }),
+      connectHandlers: nodeConnectHandlers({ client: this.adminClient(), connect: (node) => this.nodes.connect(node) }),
     }
     const { logSink } = this.options
     const builtin = createBuiltinRuntime({
