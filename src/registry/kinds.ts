@@ -3,9 +3,11 @@ import type { KindRegistration } from '../apiserver/registry/strategy.ts'
 import { appsKinds } from './apps/kinds.ts'
 import { certificatesKinds } from './certificates/kinds.ts'
 import { configMapKind } from './core/config-map/kind.ts'
+import { limitRangeKind } from './core/limit-range/kind.ts'
 import { namespaceKind } from './core/namespace/kind.ts'
 import { nodeKind } from './core/node/kind.ts'
 import { podKinds } from './core/pod/kinds.ts'
+import { resourceQuotaKind } from './core/resource-quota/kind.ts'
 import { secretKind } from './core/secret/kind.ts'
 import { serviceAccountKind } from './core/service-account/kind.ts'
 import { rbacKinds } from './rbac/kinds.ts'
@@ -27,5 +29,7 @@ export function serverKinds(options: KindsOptions = {}): KindRegistration[] {
     serviceAccountKind,
     namespaceKind,
     nodeKind,
+    limitRangeKind,
+    resourceQuotaKind,
   ] as KindRegistration[]
 }

@@ -7,6 +7,8 @@ import type { CreateContext, CreateHandler } from '../apiserver/registry/create-
 import type { KindRegistration, StrategyContext } from '../apiserver/registry/strategy.ts'
 import { accessReviewHandlers } from './authorization/reviews.ts'
 import { certificatesKinds } from './certificates/kinds.ts'
+import { limitRangeKind } from './core/limit-range/kind.ts'
+import { resourceQuotaKind } from './core/resource-quota/kind.ts'
 import { rbacKinds } from './rbac/kinds.ts'
 
 /** Answers of the original to writes that it refuses, against the same objects put through our strategies. */
@@ -43,6 +45,8 @@ describe.skipIf(!golden)('refused as recorded', () => {
   const kinds: [string, KindRegistration][] = [
     ...rbacKinds().map((k): [string, KindRegistration] => ['groups-rbac.json', k]),
     ...certificatesKinds.map((k): [string, KindRegistration] => ['groups-certificates.json', k]),
+    ['core-limitrange.json', limitRangeKind as KindRegistration],
+    ['core-resourcequota.json', resourceQuotaKind as KindRegistration],
   ]
   test.each(kinds.map(([file, kind]) => [kind.resource, file, kind] as const))('%s', (resource, file, kind) => {
     const rows = refusals(file, resource)
