@@ -20,6 +20,7 @@ import { unionAuthorizer } from './authorization/union.ts'
 import { buildChain } from './chain.ts'
 import { SchemaCodec } from './codec/schema-codec.ts'
 import { buildEndpoint, type EndpointParts, storageInfoOf } from './endpoints/build-endpoint.ts'
+import { componentStatuses } from './endpoints/component-statuses.ts'
 import { DiscoveryPaths } from './endpoints/discovery-paths.ts'
 import type { ConnectHandler, CreateSubresource, VirtualKind } from './endpoints/endpoint.ts'
 import { EndpointTable } from './endpoints/endpoint-table.ts'
@@ -295,7 +296,7 @@ function installBuiltins(
     createHandlers: new Map((options.createHandlers ?? []).map((h) => [groupResourceName(h) + (h.subresource ? `/${h.subresource}` : ''), h])),
     connectHandlers: new Map(Object.entries(options.connectHandlers ?? {})),
     createSubresources: new Map(Object.entries(options.createSubresources ?? {})),
-    virtualKinds: new Map(Object.entries(options.virtualKinds ?? {})),
+    virtualKinds: new Map(Object.entries({ componentstatuses: componentStatuses(options.kv), ...options.virtualKinds })),
   }
   for (const info of scheme.served(options.runtimeConfig)) {
     const storageInfo = storageInfoOf(scheme, info)

@@ -70,7 +70,8 @@ function targetOf(context: RequestContext, endpoint: Endpoint): Target | undefin
   const name = parts[1] ?? ''
   let namespace = info.namespace
   if (!endpoint.info.namespaced) {
-    if (!isNamespaces && namespace !== '') return undefined
+    // A namespace in the path of a cluster-scoped resource is only ever the namespace object itself.
+    if (namespace !== '' && !(isNamespaces && name === namespace)) return undefined
     namespace = ''
   } else if (namespace === '' && name !== '') return undefined
   if (parts.length > 3) {

@@ -22,7 +22,7 @@ export function withPanicRecovery(next: Handler, writer: StatusWriter, log: Logg
 /** Errors with a meaning of their own that are not Statuses yet. */
 function statusOfUnknown(error: unknown): StatusError | undefined {
   if (!(error instanceof Error)) return undefined
-  if (error.name === 'StoreUnavailableError') {
+  if (error.name === 'StoreUnavailableError' || error.message.startsWith('etcdserver: ')) {
     return new StatusError({ code: 500, reason: '', message: error.message })
   }
   return undefined

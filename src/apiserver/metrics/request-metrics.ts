@@ -44,7 +44,7 @@ export class RequestMetrics {
     if (!series) {
       if (this.requests.size >= MAX_SERIES) return
       const dryRun = context.query.get('dryRun') ?? ''
-      series = { labels: `code="${response.status}",component="apiserver",dry_run="${escape(dryRun)}",${place}`, total: 0 }
+      series = { labels: `code="${response.status}",component="apiserver",dry_run="${escapeLabel(dryRun)}",${place}`, total: 0 }
       this.requests.set(key, series)
     }
     series.total++
@@ -146,10 +146,10 @@ function verbOf(context: RequestContext): string {
 
 function placeOf(info: RequestInfo, verb: string): string {
   const scope = !info.isResource ? '' : info.parts.length > 1 && info.name !== '' ? 'resource' : info.namespace !== '' ? 'namespace' : 'cluster'
-  return `group="${escape(info.group)}",resource="${escape(info.resource)}",scope="${scope}",subresource="${escape(info.subresource)}",verb="${verb}",version="${escape(info.version)}"`
+  return `group="${escapeLabel(info.group)}",resource="${escapeLabel(info.resource)}",scope="${scope}",subresource="${escapeLabel(info.subresource)}",verb="${verb}",version="${escapeLabel(info.version)}"`
 }
 
-function escape(text: string): string {
+function escapeLabel(text: string): string {
   return /["\\\n]/.test(text) ? text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n') : text
 }
 

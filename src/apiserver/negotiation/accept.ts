@@ -43,7 +43,9 @@ export class Negotiator {
       return { mediaType: types[0] as MediaType, pretty: wantsPretty(context, undefined) }
     }
     const clauses = this.parse(header)
-    if (!clauses.some((c) => matchesAny(c.type, types))) throw routerNotAcceptable(types)
+    // Custom resources are not known to the router: their refusal is the negotiation's.
+    const custom = types.length === TEXT_TYPES.length && types[1] === YAML_TYPE
+    if (!custom && !clauses.some((c) => matchesAny(c.type, types))) throw routerNotAcceptable(types)
     for (const clause of clauses) {
       for (const type of types) {
         if (!matches(clause.type, type)) continue
@@ -51,7 +53,7 @@ export class Negotiator {
         if (found) return { ...found, pretty: wantsPretty(context, clause.params) }
       }
     }
-    throw newNotAcceptable(`only the following media types are accepted: ${types.join(', ')}`)
+    throw newNotAcceptable(`only the following media types are accepted: ${(custom ? ALL_TYPES : types).join(', ')}`)
   }
 
   /** For watches: yaml has no stream. */

@@ -8,8 +8,8 @@ import {
   OPTIMISTIC_LOCK_TEXT,
   StatusError,
 } from '../../apimachinery/errors.ts'
-import { zeroStruct } from '../../apimachinery/json/index.ts'
 import { type ErrorList, FieldPath, invalid } from '../../apimachinery/field.ts'
+import { zeroStruct } from '../../apimachinery/json/index.ts'
 import type { DeleteOptions } from '../../apimachinery/meta/v1/types.generated.ts'
 import type { GroupResource, KubeObject } from '../../apimachinery/object.ts'
 import { quote } from '../../apimachinery/quote.ts'
@@ -128,7 +128,7 @@ export class ResourceStore {
       if (!scope.dryRun && UINT.test(version) && Number(version) !== 0) {
         throw new StatusError({ code: 500, reason: '', message: 'resourceVersion should not be set on objects to be created' })
       }
-      delete object.metadata.resourceVersion
+      if (!scope.dryRun) delete object.metadata.resourceVersion
     }
     if (object.metadata.name || !object.metadata.generateName) return this.createOnce(scope, object, validateAdmission, false)
     for (let attempt = 1; ; attempt++) {
@@ -184,6 +184,12 @@ export class ResourceStore {
       const stored = await this.storage.create(key, object, this.writeMeta(scope))
       return new StoredResult(stored, true)
     } catch (error) {
+      if (isTooLarge(error) && meta.managedFields) {
+        // Ownership is worth less than the write: it is given up once before the write is.
+        const { managedFields: _, ...rest } = object.metadata
+        const stored = await this.storage.create(key, { ...object, metadata: rest }, this.writeMeta(scope))
+        return new StoredResult(stored, true)
+      }
       if (!(error instanceof KeyExistsError)) throw error
       const existing = await this.storage.get(key)
       throw this.alreadyExists(existing?.object, name, generated)
@@ -468,6 +474,11 @@ class NewObject {
 }
 
 const MOVED = new Error('the object changed meanwhile')
+
+/** What a store says of a value beyond its limit; upstream knows it by this text too. */
+function isTooLarge(error: unknown): boolean {
+  return error instanceof Error && error.message === 'etcdserver: request is too large'
+}
 
 const UINT = /^\d{1,20}$/
 

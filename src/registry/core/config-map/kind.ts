@@ -56,7 +56,7 @@ export const configMapKind: KindRegistration<ConfigMap> = {
     columns: [column('Name', { format: 'name' }), column('Data'), column('Age')],
     cells: ({ metadata, data, binaryData }, now) => [
       metadata.name,
-      String(Object.keys(data ?? {}).length + Object.keys(binaryData ?? {}).length),
+      Object.keys(data ?? {}).length + Object.keys(binaryData ?? {}).length,
       ageOf(metadata.creationTimestamp, now),
     ],
   },

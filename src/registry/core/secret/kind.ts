@@ -117,7 +117,7 @@ export const secretKind: KindRegistration<Secret> = {
     cells: ({ metadata, type, data: content }, now) => [
       metadata.name,
       type ?? '',
-      String(Object.keys(content ?? {}).length),
+      Object.keys(content ?? {}).length,
       ageOf(metadata.creationTimestamp, now),
     ],
   },
