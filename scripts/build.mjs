@@ -50,4 +50,5 @@ if (!process.argv.includes('--no-types')) {
   const types = spawnSync(process.execPath, ['node_modules/ts7/bin/tsc', '-p', 'tsconfig.build.json'], { stdio: 'inherit' })
   if (types.status !== 0) process.exit(1)
 }
+await import('./descriptions.mjs')
 writeFileSync(stamp, '')

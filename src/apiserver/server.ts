@@ -36,7 +36,7 @@ import { RequestMetrics } from './metrics/request-metrics.ts'
 import { Negotiator } from './negotiation/accept.ts'
 import { Encoder } from './negotiation/encode.ts'
 import { Responder } from './negotiation/respond.ts'
-import { OpenAPIDocuments } from './openapi/index.ts'
+import { bundledDescriptions, OpenAPIDocuments } from './openapi/index.ts'
 import type { CreateHandler } from './registry/create-handler.ts'
 import { ResourceStore } from './registry/resource-store.ts'
 import type { KindRegistration } from './registry/strategy.ts'
@@ -142,7 +142,12 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   paths.extraPaths = () => apiPaths(table)
   let address = '127.0.0.1:443'
   const discovery = new DiscoveryPaths(table, scheme, responder, () => options.advertiseAddress ?? address)
-  const openapi = new OpenAPIDocuments({ scheme, resources: scheme.served(options.runtimeConfig), version: `${version.major}.${version.minor}` })
+  const openapi = new OpenAPIDocuments({
+    scheme,
+    resources: scheme.served(options.runtimeConfig),
+    version: `${version.major}.${version.minor}`,
+    descriptions: bundledDescriptions,
+  })
   const openapiPaths = new OpenAPIPaths(openapi, clock, table)
   paths.serveFirst = (context) => discovery.serve(context)
   for (const path of ['/openapi/v2', '/openapi/v3']) paths.handle(path, (context) => openapiPaths.serve(context))

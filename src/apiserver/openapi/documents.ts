@@ -4,7 +4,7 @@ import { apiVersionOf } from '../../apimachinery/object.ts'
 import { customDocument } from './custom.ts'
 import type { Descriptions, JSONObject } from './definitions.ts'
 import { type DocumentedVersion, type ExtraSwagger, swaggerText } from './v2.ts'
-import { discoveryDocument, groupVersionText, openIDDocument, versionDocument } from './v3.ts'
+import { type DocumentOptions, discoveryDocument, groupVersionText, openIDDocument, versionDocument } from './v3.ts'
 
 /** One OpenAPI 3 document: its entity tag at once, its text when somebody asks. */
 export interface OpenAPIDocument {
@@ -19,7 +19,8 @@ export interface OpenAPIConfig {
   readonly resources: readonly ResourceInfo[]
   /** `info.version` of the documents, such as `1.36`. */
   readonly version: string
-  readonly descriptions?: Descriptions
+  /** Loads what types and fields mean, when a document is first made; nothing: documents describe nothing. */
+  readonly descriptions?: () => Promise<Descriptions | undefined>
 }
 
 /**
@@ -31,6 +32,7 @@ export class OpenAPIDocuments {
   private readonly documents = new Map<string, OpenAPIDocument>()
   private readonly custom = new Set<string>()
   private readonly builtin: readonly DocumentedVersion[]
+  private described: Promise<Descriptions | undefined> | undefined
   private swagger: Promise<string> | undefined
   private extra: ExtraSwagger | undefined
 
@@ -45,18 +47,25 @@ export class OpenAPIDocuments {
     }
     this.builtin = [...versions.values()]
     const { scheme } = config
-    const options = { version: config.version, ...(config.descriptions ? { descriptions: config.descriptions } : {}) }
-    const fixed = (path: string, make: () => JSONObject) => this.add(path, '', async () => JSON.stringify(make()))
-    fixed('.well-known/openid-configuration', () => openIDDocument('configuration', options))
-    fixed('api', () => discoveryDocument(scheme, '', options))
-    fixed('apis', () => discoveryDocument(scheme, undefined, options))
-    fixed('openid/v1/jwks', () => openIDDocument('jwks', options))
-    fixed('version', () => versionDocument(options))
+    const fixed = (path: string, make: (options: DocumentOptions) => JSONObject) => this.add(path, '', async () => JSON.stringify(make(await this.options())))
+    fixed('.well-known/openid-configuration', (options) => openIDDocument('configuration', options))
+    fixed('api', (options) => discoveryDocument(scheme, '', options))
+    fixed('apis', (options) => discoveryDocument(scheme, undefined, options))
+    fixed('openid/v1/jwks', (options) => openIDDocument('jwks', options))
+    fixed('version', (options) => versionDocument(options))
     for (const v of this.builtin) {
-      if (v.group !== '' && !this.documents.has(`apis/${v.group}`)) fixed(`apis/${v.group}`, () => discoveryDocument(scheme, v.group, options))
+      if (v.group !== '' && !this.documents.has(`apis/${v.group}`)) fixed(`apis/${v.group}`, (options) => discoveryDocument(scheme, v.group, options))
       const names = v.resources.map((r) => r.resource).join(',')
-      this.add(v.group === '' ? `api/${v.version}` : `apis/${apiVersionOf(v)}`, names, () => groupVersionText(scheme, v, v.resources, options))
+      this.add(v.group === '' ? `api/${v.version}` : `apis/${apiVersionOf(v)}`, names, async () =>
+        groupVersionText(scheme, v, v.resources, await this.options()),
+      )
     }
+  }
+
+  private async options(): Promise<DocumentOptions> {
+    this.described ??= this.config.descriptions?.() ?? Promise.resolve(undefined)
+    const descriptions = await this.described
+    return { version: this.config.version, ...(descriptions ? { descriptions } : {}) }
   }
 
   private add(path: string, content: string, make: () => Promise<string>): void {
@@ -76,14 +85,14 @@ export class OpenAPIDocuments {
       if (list) list.push(r)
       else byVersion.set(apiVersionOf(r), [r])
     }
-    const { scheme, version } = this.config
+    const { scheme } = this.config
     for (const [apiVersion, list] of byVersion) {
       const gv = list[0] as ResourceInfo
       const documented = list.map((info) => ({ info, schema: info.openAPISchema?.() }))
-      this.add(`apis/${apiVersion}`, JSON.stringify(documented), async () => JSON.stringify(customDocument(scheme, gv, documented, { version })))
+      this.add(`apis/${apiVersion}`, JSON.stringify(documented), async () => JSON.stringify(customDocument(scheme, gv, documented, await this.options())))
       this.custom.add(`apis/${apiVersion}`)
       if (this.documents.has(`apis/${gv.group}`)) continue
-      this.add(`apis/${gv.group}`, '', async () => JSON.stringify(discoveryDocument(scheme, gv.group, { version })))
+      this.add(`apis/${gv.group}`, '', async () => JSON.stringify(discoveryDocument(scheme, gv.group, await this.options())))
       this.custom.add(`apis/${gv.group}`)
     }
   }
@@ -116,8 +125,7 @@ export class OpenAPIDocuments {
 
   /** `/openapi/v2`, as JSON text. */
   swaggerText(): Promise<string> {
-    const { scheme, version, descriptions } = this.config
-    this.swagger ??= swaggerText(scheme, this.builtin, { version, ...(descriptions ? { descriptions } : {}) }, this.extra)
+    this.swagger ??= this.options().then((options) => swaggerText(this.config.scheme, this.builtin, options, this.extra))
     return this.swagger
   }
 }
