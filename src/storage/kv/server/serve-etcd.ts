@@ -218,7 +218,8 @@ export async function serveEtcd(kv: KV, options: ServeEtcdOptions): Promise<Etcd
         {
           cert: tls.cert,
           key: tls.key,
-          ALPNProtocols: ['h2', 'http/1.1'],
+          // gRPC clients offer h2 alone; whoever offers both is here for the plain pages.
+          ALPNProtocols: ['http/1.1', 'h2'],
           minVersion: 'TLSv1.2',
           ...(tls.ca ? { ca: tls.ca, requestCert: true, rejectUnauthorized: true } : {}),
         },
