@@ -3,8 +3,10 @@ import { ClusterRoleAggregationController } from './clusterroleaggregation/contr
 import { CronJobController } from './cronjob/controller.ts'
 import { DaemonSetController } from './daemonset/controller.ts'
 import { DeploymentController } from './deployment/controller.ts'
+import { DisruptionController } from './disruption/controller.ts'
 import { EndpointsController } from './endpoints/controller.ts'
 import { EndpointSliceController } from './endpointslice/controller.ts'
+import { EphemeralVolumeController } from './ephemeralvolume/controller.ts'
 import { GarbageCollector } from './garbagecollector/controller.ts'
 import { JobController } from './job/controller.ts'
 import { NamespaceController } from './namespace/controller.ts'
@@ -21,6 +23,7 @@ import { StatefulSetController } from './statefulset/controller.ts'
 import { TaintEvictionController } from './tainteviction/controller.ts'
 import { TtlController } from './ttl/controller.ts'
 import { TtlAfterFinishedController } from './ttlafterfinished/controller.ts'
+import { VolumeBinder } from './volumebinder/controller.ts'
 import { ClaimProtectionController, VolumeProtectionController } from './volumeprotection/controllers.ts'
 
 /** One controller as the manager knows it. */
@@ -72,6 +75,19 @@ export const controllers: readonly ControllerDescriptor[] = [
     account: 'root-ca-cert-publisher',
     start: (c, o) => (o.rootCA ? new RootCaPublisher(c, o.rootCA).run() : undefined),
   },
+  { name: 'disruption-controller', aliases: ['disruption'], account: 'disruption-controller', start: (c) => new DisruptionController(c).run() },
+  {
+    name: 'persistentvolume-binder-controller',
+    aliases: ['persistentvolume-binder'],
+    account: 'persistent-volume-binder',
+    start: (c) => new VolumeBinder(c).run(),
+  },
+  {
+    name: 'ephemeral-volume-controller',
+    aliases: ['ephemeral-volume'],
+    account: 'ephemeral-volume-controller',
+    start: (c) => new EphemeralVolumeController(c).run(),
+  },
   {
     name: 'node-ipam-controller',
     aliases: ['nodeipam'],
@@ -111,6 +127,7 @@ export const controllers: readonly ControllerDescriptor[] = [
     account: 'ttl-after-finished-controller',
     start: (c) => new TtlAfterFinishedController(c).run(),
   },
+  { name: 'resourcequota-controller', aliases: ['resourcequota'], account: 'resourcequota-controller', start: (c) => new ResourceQuotaController(c).run() },
   { name: 'garbage-collector-controller', aliases: ['garbagecollector'], account: 'generic-garbage-collector', start: (c) => new GarbageCollector(c).run() },
 ]
 

@@ -1,129 +1,130 @@
-import type { Pod, ResourceQuota } from '../../api/core/v1/types.generated.ts'
+import type { ResourceQuota } from '../../api/core/v1/types.generated.ts'
 import { resources } from '../../api/handles.generated.ts'
-import { isNotFound } from '../../apimachinery/errors.ts'
-import type { KubeObject, ResourceHandle } from '../../apimachinery/object.ts'
+import { type GroupResource, type KubeObject, objectKey } from '../../apimachinery/object.ts'
 import { deepCopy, deepEqual } from '../../base/index.ts'
-import type { Informer } from '../../client/index.ts'
+import { type DiscoveredResource, discover, type Informer } from '../../client/index.ts'
 import { addAmounts, formatAmount, ZERO } from '../../component-helpers/amounts.ts'
-import type { Amounts } from '../../component-helpers/pod-requests.ts'
 import { isQuotaPod, matchesQuotaScopes, quotaCovers, quotaUsage } from '../../component-helpers/quota.ts'
 import { Controller, type ControllerContext } from '../../controller-runtime/index.ts'
 
-/** Everything is counted anew this often, for what was missed. */
-const RECOUNT_MS = 5 * 60_000
+const RESYNC_MS = 5 * 60_000
+const REDISCOVER_MS = 30_000
+const FULL: readonly GroupResource[] = [
+  { group: '', resource: 'pods' },
+  { group: '', resource: 'services' },
+  { group: '', resource: 'persistentvolumeclaims' },
+]
 
-/** Kinds that can be counted: one version of each built-in namespaced resource. */
-function countable(): ResourceHandle[] {
-  const out = new Map<string, ResourceHandle>()
-  for (const group of Object.values(resources)) {
-    for (const handle of Object.values(group) as ResourceHandle[]) {
-      const key = `${handle.group}/${handle.resource}`
-      if (handle.namespaced && (!out.has(key) || handle.version === 'v1')) out.set(key, handle)
-    }
-  }
-  return [...out.values()]
-}
+const nameOf = (gr: GroupResource): string => (gr.group === '' ? gr.resource : `${gr.resource}.${gr.group}`)
 
-/**
- * Counts what the objects of a namespace use of its quotas: at first, after a change of the quota, and when objects go. What is made
- * is charged on its way in, by admission.
- */
+/** Recounts what quotas have used, after changes and every five minutes. */
 export class ResourceQuotaController {
   private readonly context: ControllerContext
   private readonly quotas: Informer<ResourceQuota>
+  private readonly counted = new Map<string, Informer<KubeObject>>()
   private readonly controller: Controller
-  private readonly handles = countable()
-  private readonly watched = new Map<ResourceHandle, Informer<KubeObject>>()
 
   constructor(context: ControllerContext) {
     this.context = context
     this.quotas = context.informers.informer(resources.corev1.resourcequotas)
     this.controller = new Controller(context, { name: 'resourcequota-controller', informers: [this.quotas], reconcile: (key) => this.reconcile(key) })
+    const { queue } = this.controller
+    const enqueue = (quota: ResourceQuota) => queue.add(objectKey(quota))
     this.quotas.addHandler({
-      onAdd: (quota) => this.enqueue(quota),
+      onAdd: enqueue,
       onUpdate: (before, after) => {
-        if (!deepEqual(before.spec, after.spec) || !deepEqual(after.spec.hard ?? {}, after.status?.hard ?? {})) this.enqueue(after)
+        if (!deepEqual(before.spec, after.spec) || before.status.used === undefined) enqueue(after)
       },
     })
+    this.count({ group: '', version: 'v1', resource: 'pods', kind: 'Pod', namespaced: true, verbs: [], preferred: true })
+    this.count({ group: '', version: 'v1', resource: 'services', kind: 'Service', namespaced: true, verbs: [], preferred: true })
+    this.count({ group: '', version: 'v1', resource: 'persistentvolumeclaims', kind: 'PersistentVolumeClaim', namespaced: true, verbs: [], preferred: true })
   }
 
   async run(): Promise<void> {
-    const { clock, signal } = this.context
-    const timer = clock.setInterval(() => {
-      for (const quota of this.quotas.lister.list()) this.enqueue(quota)
-    }, RECOUNT_MS)
-    signal.addEventListener('abort', () => timer.cancel(), { once: true })
-    return this.controller.run()
+    const { signal, clock, log } = this.context
+    const rediscover = async () => {
+      while (!signal.aborted) {
+        try {
+          const { resources: all } = await discover(this.context.client, signal)
+          for (const r of all)
+            if (
+              r.namespaced &&
+              r.preferred &&
+              ['create', 'list', 'watch', 'delete'].every((v) => r.verbs.includes(v)) &&
+              nameOf(r) !== 'events' &&
+              nameOf(r) !== 'events.events.k8s.io'
+            )
+              this.count(r)
+        } catch (error) {
+          if (!signal.aborted) log.v(2).info('failed to discover resources', { err: (error as Error).message })
+        }
+        await clock.sleep(REDISCOVER_MS, signal).catch(() => {})
+      }
+    }
+    const resync = async () => {
+      while (!signal.aborted) {
+        await clock.sleep(RESYNC_MS, signal).catch(() => {})
+        if (!signal.aborted) for (const key of this.quotas.lister.keys()) this.controller.queue.add(key)
+      }
+    }
+    await Promise.all([this.controller.run(), rediscover(), resync()])
   }
 
-  private enqueue({ metadata }: KubeObject): void {
-    this.controller.queue.add(`${metadata.namespace}/${metadata.name}`)
-  }
-
-  private replenish({ metadata }: KubeObject): void {
-    for (const quota of this.quotas.lister.inNamespace(metadata.namespace)) this.enqueue(quota)
+  /** Watches a resource so that its objects are counted; what goes gives room back. */
+  private count(handle: DiscoveredResource): void {
+    const name = nameOf(handle)
+    if (this.counted.has(name)) return
+    const full = FULL.some((f) => nameOf(f) === name)
+    const { informers, clock } = this.context
+    const informer = informers.informer<KubeObject>(handle, full || informers.has(handle) ? {} : { metadataOnly: true })
+    this.counted.set(name, informer)
+    const replenish = (object: KubeObject) => {
+      for (const quota of this.quotas.lister.inNamespace(object.metadata.namespace)) {
+        if (Object.keys(quota.spec.hard ?? {}).some((n) => quotaCovers(handle, n))) this.controller.queue.add(objectKey(quota))
+      }
+    }
+    informer.addHandler({
+      onAdd: (o, initial) => {
+        if (!initial) replenish(o)
+      },
+      onUpdate: (before, after) => {
+        if (
+          name === 'pods'
+            ? isQuotaPod(before as never, clock.now()) && !isQuotaPod(after as never, clock.now())
+            : full && !deepEqual((before as { spec?: unknown }).spec, (after as { spec?: unknown }).spec)
+        )
+          replenish(after)
+      },
+      onDelete: replenish,
+    })
   }
 
   private async reconcile(key: string): Promise<void> {
     const quota = this.quotas.lister.get(key)
     if (!quota) return
-    const hard = quota.spec.hard ?? {}
-    const used = await this.count(quota, Object.keys(hard).sort())
-    if (deepEqual(quota.status?.hard ?? {}, hard) && deepEqual(quota.status?.used ?? {}, used)) return
-    const next = deepCopy(quota) as ResourceQuota
-    next.status = { ...next.status, hard: { ...hard }, used }
-    try {
-      await this.context.client.resource(resources.corev1.resourcequotas).namespace(quota.metadata.namespace).updateStatus(next)
-    } catch (error) {
-      if (!isNotFound(error)) throw error
-    }
-  }
-
-  private async count(quota: ResourceQuota, names: readonly string[]): Promise<Record<string, string>> {
-    const total: Amounts = new Map()
     const now = this.context.clock.now()
-    for (const handle of this.handles) {
-      const own = names.filter((name) => quotaCovers(handle, name))
-      if (!own.length) continue
-      for (const name of own) total.set(name, total.get(name) ?? ZERO)
-      for (const object of (await this.informerOf(handle)).lister.inNamespace(quota.metadata.namespace)) {
-        if (!matchesQuotaScopes(quota, handle, object)) continue
-        const usage = quotaUsage(handle, object, now)
-        for (const name of own) {
-          const amount = usage.get(name)
-          if (amount) total.set(name, addAmounts(total.get(name) ?? ZERO, amount))
+    const hard = quota.spec.hard ?? {}
+    const used: Record<string, string> = {}
+    for (const name of Object.keys(hard)) {
+      let sum = ZERO
+      for (const informer of this.counted.values()) {
+        const { handle } = informer
+        if (!quotaCovers(handle, name)) continue
+        await informer.waitForSync(this.context.signal)
+        for (const object of informer.lister.inNamespace(quota.metadata.namespace)) {
+          if (!matchesQuotaScopes(quota, handle, object)) continue
+          const amount = quotaUsage(handle, object, now).get(name)
+          if (amount) sum = addAmounts(sum, amount)
         }
       }
+      used[name] = formatAmount(sum)
     }
-    return Object.fromEntries(names.filter((name) => total.has(name)).map((name) => [name, formatAmount(total.get(name) ?? ZERO)]))
+    const status = Object.keys(hard).length > 0 ? { hard: { ...hard }, used } : {}
+    if (deepEqual(status, quota.status)) return
+    await this.context.client
+      .resource(resources.corev1.resourcequotas)
+      .namespace(quota.metadata.namespace)
+      .updateStatus({ ...deepCopy(quota), status })
   }
-
-  /** Watched from the first quota on that counts the kind. */
-  private async informerOf(handle: ResourceHandle): Promise<Informer<KubeObject>> {
-    let informer = this.watched.get(handle)
-    if (!informer) {
-      informer = this.context.informers.informer<KubeObject>(handle)
-      this.watched.set(handle, informer)
-      informer.addHandler({
-        onUpdate: (before, after) => {
-          if (mayFree(handle, before, after, this.context.clock.now())) this.replenish(after)
-        },
-        onDelete: (object) => this.replenish(object),
-      })
-    }
-    await informer.waitForSync(this.context.signal)
-    return informer
-  }
-}
-
-/** Whether a change may have given something back: a Pod that ended, a Service of another type, a claim of another size. */
-function mayFree(handle: ResourceHandle, before: KubeObject, after: KubeObject, now: number): boolean {
-  if (handle.group !== '') return false
-  if (handle.resource === 'pods') {
-    const [old, pod] = [before as Pod, after as Pod]
-    return (isQuotaPod(old, now) && !isQuotaPod(pod, now)) || !deepEqual(old.spec.containers, pod.spec.containers)
-  }
-  if (handle.resource !== 'services' && handle.resource !== 'persistentvolumeclaims') return false
-  const text = (object: KubeObject) => [...quotaUsage(handle, object, now)].map(([name, { nano }]) => `${name}=${nano}`).join()
-  return text(before) !== text(after)
 }
