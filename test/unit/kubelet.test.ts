@@ -228,3 +228,30 @@ test('hundreds of Pods on one node, all simulated', async () => {
   expect(pods.items.filter((p) => p.status.phase === 'Running')).toHaveLength(100)
   expect(new Set(pods.items.map((p) => p.status.podIP)).size).toBe(100)
 })
+
+test('a resize changes a running container without a restart', async () => {
+  h = await kubeletHarness()
+  await h.pod({ containers: [{ name: 'app', image: 'nginx:1.27', resources: { requests: { cpu: '100m' }, limits: { cpu: '200m' } } }] })
+  const before = await h.until('p', (p) => p.status.phase === 'Running')
+  await h.client
+    .resource(resources.corev1.pods)
+    .namespace('default')
+    .patch(
+      'p',
+      'strategic',
+      { spec: { containers: [{ name: 'app', resources: { requests: { cpu: '300m' }, limits: { cpu: '600m' } } }] } },
+      { subresource: 'resize' },
+    )
+  const after = await h.until('p', (p) => p.status.containerStatuses?.[0]?.resources?.limits?.['cpu'] === '600m')
+  expect(after.status.containerStatuses?.[0]).toMatchObject({
+    allocatedResources: { cpu: '300m' },
+    restartCount: 0,
+    containerID: before.status.containerStatuses?.[0]?.containerID,
+  })
+  expect((await h.runtime.containerStatus((after.status.containerStatuses?.[0]?.containerID ?? '').replace('containerd://', ''))).resources?.cpuQuota).toBe(
+    60_000,
+  )
+  const events = (await h.events('p')).join('\n')
+  expect(events).toMatch(/Normal ResizeStarted Pod resize started: \{"containers":\[\{"name":"app","resources":/)
+  expect(events).toMatch(/Normal ResizeCompleted/)
+})

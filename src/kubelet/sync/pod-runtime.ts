@@ -4,7 +4,7 @@ import type { Container, Pod, Secret } from '../../api/core/v1/types.generated.t
 import type { Clock, Random } from '../../base/index.ts'
 import type { EventRecorder } from '../../client/record/event-recorder.ts'
 import type { Logger } from '../../component-base/component.ts'
-import { type ContainerRuntime, type ContainerStatus, type PodSandboxConfig, runtimeAnnotations } from '../cri/runtime.ts'
+import { type ContainerRuntime, type ContainerStatus, type LinuxContainerResources, type PodSandboxConfig, runtimeAnnotations } from '../cri/runtime.ts'
 import { buildEnvironment, type EnvironmentSources } from '../env/environment.ts'
 import type { FieldSources } from '../env/field-path.ts'
 import type { ImageManager } from '../images/image-manager.ts'
@@ -30,6 +30,7 @@ import { CrashBackoff } from './crash-backoff.ts'
 import { containerHash } from './hash.ts'
 import { writeHostsFile } from './hosts-file.ts'
 import { runHook } from './lifecycle-hooks.ts'
+import { pendingResizes, resizeText } from './resize.ts'
 import { hostnameOf, sandboxConfig } from './sandbox-config.ts'
 import { StartError } from './start-error.ts'
 
@@ -82,6 +83,9 @@ export class PodRuntime {
     this.backoff = new CrashBackoff(options.clock, BACKOFF_MS, options.maxBackoffMs)
   }
 
+  /** What containers were given, by id: a difference to the spec is a resize. */
+  private readonly applied = new Map<string, LinuxContainerResources>()
+
   startFailure(podUid: string, container: string): { reason: string; message: string } | undefined {
     return this.failures.get(podUid)?.get(container)
   }
@@ -119,6 +123,7 @@ export class PodRuntime {
       }
     }
     signal.throwIfAborted()
+    if (!actions.killPod && (await this.resize(pod, state))) changed = true
 
     let config: PodSandboxConfig
     let sandboxId = actions.sandbox?.id ?? ''
@@ -276,6 +281,7 @@ export class PodRuntime {
       return failed('CreateContainerError', error)
     }
     recorder.event(about, 'Normal', 'Created', 'Container created')
+    this.applied.set(id, config.linux.resources)
     try {
       await runtime.startContainer(id)
     } catch (error) {
@@ -296,6 +302,32 @@ export class PodRuntime {
         throw new StartError('PostStartHookError', (error as Error).message)
       }
     }
+  }
+
+  /** Brings running containers to the resources of the spec. @returns whether anything was done */
+  private async resize(pod: Pod, state: PodState): Promise<boolean> {
+    const { runtime, recorder, memoryCapacity } = this.options
+    for (const c of state.containers) {
+      // A container of an earlier kubelet: what the runtime says is in force.
+      if (c.state === 'RUNNING' && c.resources && !this.applied.has(c.id)) this.applied.set(c.id, c.resources)
+    }
+    const resizes = pendingResizes(pod, state.containers, this.applied, memoryCapacity)
+    if (resizes.length === 0) return false
+    recorder.event(podReference(pod), 'Normal', 'ResizeStarted', `Pod resize started: ${resizeText(pod, resizes)}`)
+    try {
+      for (const r of resizes) {
+        if (r.restart) {
+          await this.killContainer(pod, r.status, r.container, `Container ${r.container.name} resize requires restart`, undefined)
+          continue
+        }
+        await runtime.updateContainerResources(r.status.id, r.resources)
+        this.applied.set(r.status.id, { ...this.applied.get(r.status.id), ...r.resources })
+      }
+      recorder.event(podReference(pod), 'Normal', 'ResizeCompleted', `Pod resize completed: ${resizeText(pod, resizes)}`)
+    } catch (error) {
+      recorder.event(podReference(pod), 'Warning', 'ResizeError', `Pod resize error: ${resizeText(pod, resizes, (error as Error).message)}`)
+    }
+    return true
   }
 
   private async linkLog(pod: Pod, container: string, id: string, log: string): Promise<void> {
@@ -385,6 +417,7 @@ export class PodRuntime {
   async removeWithLog(s: ContainerStatus): Promise<void> {
     const owner = this.options.runtime.route?.(s.id) ?? this.options.runtime
     await this.options.runtime.removeContainer(s.id)
+    this.applied.delete(s.id)
     if (owner.logs || !s.logPath.startsWith('/')) return
     const dir = dirname(s.logPath)
     const base = basename(s.logPath)
@@ -393,7 +426,10 @@ export class PodRuntime {
 
   /** Removes all sandboxes of a Pod that has ended, with its logs. */
   async removePod(pod: { uid: string; name: string; namespace: string }, state: PodState): Promise<void> {
-    for (const s of state.containers) await this.options.runtime.removeContainer(s.id)
+    for (const s of state.containers) {
+      await this.options.runtime.removeContainer(s.id)
+      this.applied.delete(s.id)
+    }
     for (const s of state.sandboxes) {
       await this.options.runtime.stopPodSandbox(s.id)
       await this.options.runtime.removePodSandbox(s.id)
