@@ -3,6 +3,7 @@ import { resources } from '../../api/index.ts'
 import { CustomResources, definitionKind } from '../../apiextensions/index.ts'
 import { anonymousAuthenticator } from '../../apiserver/authentication/anonymous.ts'
 import type { Authenticator } from '../../apiserver/authentication/authenticator.ts'
+import { cachedTokenAuthenticator } from '../../apiserver/authentication/cached-token.ts'
 import { clientCertificateAuthenticator } from '../../apiserver/authentication/client-certificate.ts'
 import { MASTERS_GROUP } from '../../apiserver/authentication/groups.ts'
 import { inProcessAuthenticator } from '../../apiserver/authentication/in-process.ts'
@@ -105,7 +106,10 @@ export function buildApiServer(config: ApiServerConfig): RunningApiServer {
     inProcessAuthenticator(),
     ...(config.frontProxy ? [requestHeaderAuthenticator({ clientCa: config.frontProxy.clientCA, allowedNames: config.frontProxy.allowedNames, clock })] : []),
     ...(config.clientCA ? [clientCertificateAuthenticator({ clientCa: config.clientCA, clock })] : []),
-    bearerTokenAuthenticator(tokens, apiAudiences),
+    bearerTokenAuthenticator(
+      tokens.map((t) => cachedTokenAuthenticator(t, clock)),
+      apiAudiences,
+    ),
     anonymousAuthenticator(),
   ]
   const guard = escalationGuard(resolver, (attributes: Attributes) => authorizer.authorize(attributes))
