@@ -75,10 +75,10 @@ export function validatePodCreate(pod: Pod, options: PodValidationOptions): Erro
 
 /** A template: labels, annotations and spec. */
 export function validatePodTemplateSpec(template: PodTemplateSpec, path: FieldPath, options: PodValidationOptions): ErrorList {
-  const errs = validateLabels(template.metadata?.labels, path.child('metadata', 'labels'))
-  errs.push(...validateAnnotations(template.metadata?.annotations, path.child('metadata', 'annotations')))
+  const errs = validateLabels(template.metadata?.labels, path.child('labels'))
+  errs.push(...validateAnnotations(template.metadata?.annotations, path.child('annotations')))
   const spec = template.spec ?? { containers: [] }
-  errs.push(...validatePodAnnotations(template.metadata?.annotations, spec, path.child('metadata', 'annotations'), options))
+  errs.push(...validatePodAnnotations(template.metadata?.annotations, spec, path.child('annotations'), options))
   errs.push(...validatePodSpec(spec, undefined, path.child('spec'), options))
   if (spec.ephemeralContainers?.length) errs.push(forbidden(path.child('spec', 'ephemeralContainers'), 'ephemeral containers not allowed in pod template'))
   return errs
