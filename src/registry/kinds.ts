@@ -1,6 +1,7 @@
 import type { EscalationGuard } from '../apiserver/authorization/escalation.ts'
 import type { KindRegistration } from '../apiserver/registry/strategy.ts'
 import { appsKinds } from './apps/kinds.ts'
+import { batchKinds } from './batch/kinds.ts'
 import { certificatesKinds } from './certificates/kinds.ts'
 import { configMapKind } from './core/config-map/kind.ts'
 import { limitRangeKind } from './core/limit-range/kind.ts'
@@ -24,6 +25,7 @@ export function serverKinds(options: KindsOptions = {}): KindRegistration[] {
     ...certificatesKinds,
     ...podKinds,
     ...appsKinds,
+    ...batchKinds,
     configMapKind,
     secretKind,
     serviceAccountKind,

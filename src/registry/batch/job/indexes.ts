@@ -5,7 +5,8 @@ export function countIndexes(text: string, completions: number): number {
   let total = 0
   for (const part of text.split(',')) {
     const limits = part.split('-')
-    if (limits.length > 2) throw new Error(`the fragment ${JSON.stringify(part)} violates the requirement that an index interval can have at most two parts separated by '-'`)
+    if (limits.length > 2)
+      throw new Error(`the fragment ${JSON.stringify(part)} violates the requirement that an index interval can have at most two parts separated by '-'`)
     const first = readIndex(limits[0] as string)
     if (last !== undefined && last >= first) throw new Error(`non-increasing order, previous: ${last}, current: ${first}`)
     if (first >= completions) throw new Error(`too large index: ${JSON.stringify(limits[0])}`)

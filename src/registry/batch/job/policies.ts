@@ -40,7 +40,8 @@ function validateFailureRule(rule: PodFailurePolicyRule, spec: JobSpec, containe
   const errs: ErrorList = []
   const action: string = rule.action ?? ''
   if (action === '') errs.push(required(path.child('action'), 'valid values: ["Count" "FailIndex" "FailJob" "Ignore"]'))
-  else if (action === 'FailIndex' && spec.backoffLimitPerIndex === undefined) errs.push(invalid(path.child('action'), action, 'requires the backoffLimitPerIndex to be set'))
+  else if (action === 'FailIndex' && spec.backoffLimitPerIndex === undefined)
+    errs.push(invalid(path.child('action'), action, 'requires the backoffLimitPerIndex to be set'))
   else if (!ACTIONS.includes(action)) errs.push(notSupported(path.child('action'), action, ACTIONS))
   if (rule.onExitCodes) errs.push(...validateExitCodes(rule.onExitCodes, containers, path.child('onExitCodes')))
   const conditions = rule.onPodConditions ?? []
@@ -94,7 +95,8 @@ export function validateSuccessPolicy(policy: SuccessPolicy, spec: JobSpec, path
     if (succeededCount === undefined) return
     const place = own.child('succeededCount')
     errs.push(...nonNegative(succeededCount, place))
-    if (succeededCount > completions) errs.push(invalid(place, succeededCount, `must be less than or equal to ${completions} (the number of specified completions)`))
+    if (succeededCount > completions)
+      errs.push(invalid(place, succeededCount, `must be less than or equal to ${completions} (the number of specified completions)`))
     else if (total !== undefined && succeededCount > total) {
       errs.push(invalid(place, succeededCount, `must be less than or equal to ${total} (the number of indexes in the specified succeededIndexes field)`))
     }

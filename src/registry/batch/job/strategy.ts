@@ -8,7 +8,15 @@ import { column, containerTexts, formatSelector } from '../../columns.ts'
 import { setPodTemplateDefaults } from '../../core/pod/defaults.ts'
 import { templateWarnings } from '../../core/pod/warnings.ts'
 import { dropDisabledTemplateFields, shownSelector, templateOptions } from '../../workload-template.ts'
-import { CONTROLLER_UID, JOB_NAME, LEGACY_CONTROLLER_UID, LEGACY_JOB_NAME, validateGeneratedSelector, validateIndexedName, validateJobSpec } from './validation.ts'
+import {
+  CONTROLLER_UID,
+  JOB_NAME,
+  LEGACY_CONTROLLER_UID,
+  LEGACY_JOB_NAME,
+  validateGeneratedSelector,
+  validateIndexedName,
+  validateJobSpec,
+} from './validation.ts'
 
 const SPEC = FieldPath.root('spec')
 const NAME = FieldPath.root('metadata', 'name')
@@ -23,6 +31,8 @@ export function setJobSpecDefaults(spec: JobSpec): void {
   spec.completionMode ??= 'NonIndexed'
   spec.suspend ??= false
   spec.manualSelector ??= false
+  // An empty list comes back as none at all.
+  if (spec.podFailurePolicy?.rules?.length === 0) spec.podFailurePolicy.rules = null as never
   for (const rule of spec.podFailurePolicy?.rules ?? []) for (const condition of rule.onPodConditions ?? []) condition.status ||= 'True'
   spec.podReplacementPolicy ??= spec.podFailurePolicy ? 'Failed' : 'TerminatingOrFailed'
 }
@@ -45,11 +55,7 @@ function generateSelector(job: Job): void {
 }
 
 function validate(job: Job, context: StrategyContext): ErrorList {
-  return [
-    ...validateGeneratedSelector(job, SPEC),
-    ...validateJobSpec(job.spec, SPEC, templateOptions(context)),
-    ...validateIndexedName(job, NAME),
-  ]
+  return [...validateGeneratedSelector(job, SPEC), ...validateJobSpec(job.spec, SPEC, templateOptions(context)), ...validateIndexedName(job, NAME)]
 }
 
 const hasCondition = (job: Job, type: string): boolean => job.status?.conditions?.some((c) => c.type === type && c.status === 'True') ?? false
@@ -65,7 +71,12 @@ function validateTemplateUpdate(job: Job, old: Job): ErrorList {
   if (!mayChangeTemplate(old)) return [invalid(at, job.spec.template, IMMUTABLE)]
   const munged = deepCopy(job.spec.template)
   const before = old.spec.template
-  if (before.metadata) munged.metadata = { ...munged.metadata, ...(before.metadata.labels ? { labels: before.metadata.labels } : {}), ...(before.metadata.annotations ? { annotations: before.metadata.annotations } : {}) }
+  if (before.metadata)
+    munged.metadata = {
+      ...munged.metadata,
+      ...(before.metadata.labels ? { labels: before.metadata.labels } : {}),
+      ...(before.metadata.annotations ? { annotations: before.metadata.annotations } : {}),
+    }
   if (!before.metadata?.labels) delete munged.metadata?.labels
   if (!before.metadata?.annotations) delete munged.metadata?.annotations
   const spec = munged.spec
@@ -89,7 +100,8 @@ function validateTemplateUpdate(job: Job, old: Job): ErrorList {
 function validateCompletionsUpdate(spec: JobSpec, old: JobSpec): ErrorList {
   if (spec.completions === old.completions) return []
   const at = SPEC.child('completions')
-  if (spec.completionMode !== 'Indexed' || spec.completions === undefined || old.completions === undefined) return [invalid(at, spec.completions ?? null, IMMUTABLE)]
+  if (spec.completionMode !== 'Indexed' || spec.completions === undefined || old.completions === undefined)
+    return [invalid(at, spec.completions ?? null, IMMUTABLE)]
   return spec.completions === spec.parallelism ? [] : [invalid(at, spec.completions, 'can only be modified in tandem with spec.parallelism')]
 }
 
@@ -109,11 +121,15 @@ function warningsOnCreate(job: Job): string[] {
   const out: string[] = []
   const messages = isDNS1123Label(job.metadata.name ?? '')
   if (messages.length > 0) {
-    out.push(`metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is recommended: [${messages.join(' ')}]`)
+    out.push(
+      `metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is recommended: [${messages.join(' ')}]`,
+    )
   }
   const { completionMode, completions = 0, parallelism = 0 } = job.spec
   if (completionMode === 'Indexed' && completions > 100_000 && parallelism > 10_000) {
-    out.push('spec: In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, Kubernetes might not be able to track completedIndexes when a big number of indexes fail')
+    out.push(
+      'spec: In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, Kubernetes might not be able to track completedIndexes when a big number of indexes fail',
+    )
   }
   return [...out, ...templateWarnings(job.spec.template, undefined, TEMPLATE)]
 }
@@ -169,11 +185,13 @@ export const jobKind: KindRegistration<Job> = {
     defaults: ({ spec }) => setJobSpecDefaults(spec),
     prepareForCreate(job, context) {
       generateSelector(job)
-      const labels = job.spec.template.metadata?.labels
-      if (labels && Object.keys(job.metadata.labels ?? {}).length === 0) job.metadata.labels = { ...labels }
       dropDisabledTemplateFields(job.spec.template, undefined, context)
     },
     validate,
+    canonicalize(job) {
+      const labels = job.spec.template.metadata?.labels
+      if (labels && Object.keys(job.metadata.labels ?? {}).length === 0) job.metadata.labels = { ...labels }
+    },
     warningsOnCreate,
     prepareForUpdate: (job, old, context) => dropDisabledTemplateFields(job.spec.template, old.spec.template, context),
     validateUpdate,

@@ -35,8 +35,10 @@ function validateCompletionMode(spec: JobSpec, path: FieldPath): ErrorList {
       errs.push(invalid(path.child('parallelism'), parallelism, `must be less than or equal to ${MAX_INDEXED} when completion mode is Indexed`))
     }
     const at = path.child('maxFailedIndexes')
-    if (completions !== undefined && maxFailedIndexes !== undefined && maxFailedIndexes > completions) errs.push(invalid(at, maxFailedIndexes, 'must be less than or equal to completions'))
-    if (maxFailedIndexes !== undefined && maxFailedIndexes > MAX_INDEXED) errs.push(invalid(at, maxFailedIndexes, `must be less than or equal to ${MAX_INDEXED}`))
+    if (completions !== undefined && maxFailedIndexes !== undefined && maxFailedIndexes > completions)
+      errs.push(invalid(at, maxFailedIndexes, 'must be less than or equal to completions'))
+    if (maxFailedIndexes !== undefined && maxFailedIndexes > MAX_INDEXED)
+      errs.push(invalid(at, maxFailedIndexes, `must be less than or equal to ${MAX_INDEXED}`))
     if (completions !== undefined && completions > MAX_INDEXED && backoffLimitPerIndex !== undefined) {
       const text = `must be less than or equal to ${MAX_INDEXED_PER_INDEX} when completions are above ${MAX_INDEXED} and used with backoff limit per index`
       if (maxFailedIndexes === undefined) errs.push(required(at, `must be specified when completions is above ${MAX_INDEXED}`))
