@@ -55,7 +55,7 @@ async function server(...objects: (KubeObject & { kind: string })[]) {
     for (const p of plugins) if (p.handles(attributes.operation)) await p.validate?.(attributes)
     return attributes.object as KubeObject & Record<string, never>
   }
-  return { client, write, clock, plugins }
+  return { client, write, informers }
 }
 const pod = (spec: object = {}, name = 'p') => ({ metadata: { name }, spec: { containers: [{ name: 'app', image: 'x' }], ...spec } }) as unknown as KubeObject
 const text = (work: Promise<unknown>) =>
@@ -95,10 +95,12 @@ test('a plain Pod gets account, token, tolerations and priority', async () => {
 })
 
 test('namespaces', async () => {
-  const { write, client } = await server()
+  const { write, client, informers } = await server()
   const namespacesApi = client.resource(resources.corev1.namespaces)
   const going = await namespacesApi.create({ metadata: { name: 'going' } } as never)
   await namespacesApi.updateStatus({ ...going, status: { phase: 'Terminating' } } as never)
+  const { lister } = informers.informer(resources.corev1.namespaces)
+  while (lister.get('going')?.status?.phase !== 'Terminating') await new Promise((resolve) => setImmediate(resolve))
   expect(await text(write({ object: pod(), namespace: 'nope' }))).toBe('namespaces "nope" not found')
   expect(await text(write({ object: pod(), namespace: 'going' }))).toBe(
     'pods "p" is forbidden: unable to create new content in namespace going because it is being terminated',
