@@ -66,6 +66,11 @@ export interface KubeletOptions {
   parallelPulls?: number
   /** Mounts for volumes; undefined: plain folders. */
   mounter?: Mounter
+  /**
+   * Ends Pods and removes unused images when memory or disk of the machine run short, at the kubelet's default thresholds. Off, since
+   * a machine that is not the cluster's alone is often over 85 % full for reasons of its own. @default false
+   */
+  evictionHard?: boolean
   /** Root of the Pods' cgroups; undefined leaves them to the runtime. */
   cgroupRoot?: string
 

@@ -8,6 +8,9 @@ import { admit } from './admission/admission.ts'
 import { KUBELET_VERSION, type KubeletOptions } from './config.ts'
 import { type ContainerRuntime, type ContainerStatus, runtimeAnnotations, runtimeLabels } from './cri/runtime.ts'
 import type { FieldSources } from './env/field-path.ts'
+import { EvictionManager } from './eviction/eviction-manager.ts'
+import { ImageGc } from './gc/image-gc.ts'
+import { rotateLogs } from './gc/log-rotation.ts'
 import { ImageManager } from './images/image-manager.ts'
 import { firstAddress, thisMachine } from './node/machine.ts'
 import { NodeManager } from './node/node-manager.ts'
@@ -39,6 +42,9 @@ const RELIST_MS = 1000
 const RELIABLE_RELIST_MS = 300_000
 const HOUSEKEEPING_MS = 60_000
 const NETWORK_RETRY_MS = 1000
+const CARE_MS = 10_000
+/** Images are looked after every five minutes. */
+const IMAGE_GC_ROUNDS = 30
 const MIRROR_RETRY_MS = 1000
 const ORPHAN_GRACE_SECONDS = 1
 
@@ -56,6 +62,9 @@ export class Kubelet implements PodSyncer {
   recorder: EventRecorder = { event: () => {} }
   private readonly shape: NodeShape
   private readonly podRuntime: PodRuntime
+  private readonly imageGc: ImageGc
+  /** Only for Pods with real processes and files. */
+  private readonly eviction: EvictionManager | undefined
   private readonly objects: ObjectCache
   private readonly tokens: TokenCache
   private readonly workers = new Map<string, PodWorker>()
@@ -140,6 +149,24 @@ export class Kubelet implements PodSyncer {
       fieldsOf: (pod) => this.fieldsOf(pod, this.knownIPs(pod)),
       isPretend: (pod) => this.runtimeOf(pod).pretend !== undefined,
     })
+    this.imageGc = new ImageGc({ runtime, clock })
+    const main = runtime.forHandler?.('') ?? runtime
+    this.eviction =
+      main.pretend || !options.evictionHard
+        ? undefined
+        : new EvictionManager({
+            runtime,
+            clock,
+            recorder,
+            node: this.node.reference(),
+            rootDir: this.rootDir,
+            pods: () => this.allPods(),
+            evict: (uid, grace, change) => this.evict(uid, grace, change),
+            reclaimDisk: async () => {
+              await this.imageGc.collectAll()
+            },
+            onPressure: () => this.node.poke(),
+          })
     this.podRuntime = new PodRuntime({
       runtime,
       clock,
@@ -191,6 +218,7 @@ export class Kubelet implements PodSyncer {
       apiSource.run(this.sink('api'), signal),
       this.runtimeEvents(signal),
       this.housekeeping(signal),
+      this.nodeCare(signal),
     ]
     if (options.staticPodPath) {
       const files = new FileSource({
@@ -659,7 +687,7 @@ export class Kubelet implements PodSyncer {
   }
 
   private pressure(): { memory: boolean; disk: boolean; pid: boolean } {
-    return { memory: false, disk: false, pid: false }
+    return this.eviction?.pressure() ?? { memory: false, disk: false, pid: false }
   }
 
   private hadNode = false
@@ -712,6 +740,32 @@ export class Kubelet implements PodSyncer {
   private wakeOwner(id: string): void {
     for (const [uid, state] of this.states) {
       if (state.containers.some((c) => c.id === id) || state.sandboxes.some((s) => s.id === id)) this.workers.get(uid)?.wake()
+    }
+  }
+
+  /** Memory, disk, logs and images of a node with real containers. */
+  private async nodeCare(signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.options
+    if ((this.runtime.forHandler?.('') ?? this.runtime).pretend) return
+    let rounds = 0
+    let imageFailures = 0
+    while (!signal.aborted) {
+      await clock.sleep(CARE_MS, signal).catch(() => {})
+      if (signal.aborted) return
+      try {
+        await this.eviction?.round()
+        await rotateLogs({ runtime: this.runtime, clock })
+      } catch (error) {
+        log.v(2).info('care for the node failed', { err: (error as Error).message })
+      }
+      if (!this.eviction || ++rounds % IMAGE_GC_ROUNDS !== 0) continue
+      try {
+        const problem = await this.imageGc.collect()
+        if (problem) this.recorder.event(this.node.reference(), 'Warning', 'FreeDiskSpaceFailed', problem)
+        imageFailures = 0
+      } catch (error) {
+        if (++imageFailures > 1) this.recorder.event(this.node.reference(), 'Warning', 'ImageGCFailed', (error as Error).message)
+      }
     }
   }
 
