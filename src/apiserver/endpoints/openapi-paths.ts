@@ -16,6 +16,7 @@ export class OpenAPIPaths {
   private readonly table: EndpointTable | undefined
   private stale = false
   private readonly bytes = new WeakMap<object, Uint8Array>()
+  private protobuf: { text: string; bytes: Uint8Array } | undefined
   private swagger: { text: string; bytes: Uint8Array; tag: string } | undefined
 
   /** @param table whose custom resources are documented too */
@@ -73,15 +74,27 @@ export class OpenAPIPaths {
 
   private async v2(context: RequestContext): Promise<ApiResponse> {
     if (context.request.method !== 'GET') throw routerMethodNotAllowed()
-    if (!acceptsJSON(context)) return { status: 406, headers: {} }
+    const protobuf = wantsProtobuf(context)
+    if (!protobuf && !acceptsJSON(context)) return { status: 406, headers: {} }
     const text = await this.documents.swaggerText()
     if (context.request.inProcess) return { status: 200, headers: {}, object: JSON.parse(text) }
     if (this.swagger?.text !== text) this.swagger = { text, bytes: Buffer.from(text, 'utf8'), tag: `"${hashOf(text)}"` }
     const { bytes, tag } = this.swagger
     const headers = { etag: tag, vary: 'Accept', 'last-modified': this.started }
     if (context.request.headers['if-none-match'] === tag) return { status: 304, headers }
+    if (protobuf) {
+      const { SWAGGER_PROTOBUF, swaggerProtobuf } = await import('../openapi/v2-protobuf.ts')
+      if (this.protobuf?.text !== text) this.protobuf = { text, bytes: swaggerProtobuf(text) }
+      return { status: 200, headers: { ...headers, 'content-type': SWAGGER_PROTOBUF }, bytes: this.protobuf.bytes }
+    }
     return { status: 200, headers: { ...headers, 'content-type': 'application/json' }, bytes }
   }
+}
+
+/** Go clients name the protobuf form first, with or without its version mark. */
+function wantsProtobuf(context: RequestContext): boolean {
+  const first = (context.request.headers.accept ?? '').split(',')[0] as string
+  return first.trim().startsWith('application/com.github.proto-openapi.spec.v2') && first.includes('+protobuf')
 }
 
 function acceptsJSON(context: RequestContext): boolean {
