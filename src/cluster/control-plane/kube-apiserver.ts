@@ -2,12 +2,12 @@ import { join } from 'node:path'
 import { type FlagSpecs, type ParsedFlags, parseFlags, UsageError } from '../../component-base/flags/index.ts'
 import { type ComponentContext, createFeatureGates, parseFeatureGates } from '../../component-base/index.ts'
 import { issueKeyPair } from '../../component-base/x509/index.ts'
+import { forwardingKV } from '../../storage/kv/forwarding-kv.ts'
 import type { KV } from '../../storage/kv/kv.ts'
 import { buildApiServer } from './api-server.ts'
 import type { ControlPlaneEnvironment, FileReader } from './environment.ts'
 import { aborted } from './etcd.ts'
 import { commonFlags } from './klog-flags.ts'
-import { reconnectingKV } from './reconnecting-kv.ts'
 
 export const apiServerFlags: FlagSpecs = {
   'advertise-address': { kind: 'string', usage: 'The IP address on which to advertise the apiserver to members of the cluster.', value: 'ip' },
@@ -159,7 +159,7 @@ async function openStore(
   // In one process etcd may come a moment later, or stop and come back: it is waited for once, and looked up at each call.
   if (environment.inProcess) await environment.etcds.waitFor(urls, signal)
   if (own !== undefined || environment.inProcess)
-    return { kv: reconnectingKV(() => urls.map((u) => environment.etcds.lookup(u)).find((k) => k !== undefined)), close: async () => {} }
+    return { kv: forwardingKV(() => urls.map((u) => environment.etcds.lookup(u)).find((k) => k !== undefined)), close: async () => {} }
   if (!environment.connectStore) throw new Error(`no etcd answers at ${urls.join(', ')}`)
   const file = (name: string) => (flags.string(name) === '' ? undefined : files.read(flags.string(name)))
   const [ca, cert, key] = await Promise.all([file('etcd-cafile'), file('etcd-certfile'), file('etcd-keyfile')])

@@ -17,7 +17,7 @@ import {
 } from '../../kubelet/index.ts'
 import { nodeConnectHandlers } from '../../registry/core/pod/connect.ts'
 import type { KV } from '../../storage/kv/kv.ts'
-import { installAddons } from '../bootstrap/addons.ts'
+import { ensureKubeadmRbac } from '../bootstrap/kubeadm-rbac.ts'
 import { controlPlaneManifests } from '../bootstrap/manifests.ts'
 import { followingTransport } from '../control-plane/component-client.ts'
 import type { ControlPlaneEnvironment } from '../control-plane/environment.ts'
@@ -100,7 +100,7 @@ export class LocalCluster {
     const main = await this.step(state.runtime === 'cri' ? 'containerd' : 'simulated runtime', () => runtime)
     await this.step('kubelet', async () => this.startFirstNode(main, nodeIP))
     await this.step('API server', () => this.waitForApi())
-    await Promise.all([this.step('node Ready', () => this.waitForNode(state.nodeName)), installAddons(this.adminClient())])
+    await Promise.all([this.step('node Ready', () => this.waitForNode(state.nodeName)), ensureKubeadmRbac(this.adminClient())])
     await this.labelControlPlane()
     for (const [i, name] of state.simulatedNodes.entries()) this.nodes.startSimulated(name, i)
     if (state.simulatedNodes.length > 0)

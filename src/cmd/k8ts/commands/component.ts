@@ -57,6 +57,10 @@ function component(name: string, flags: FlagSpecs, run: Run): Command {
           const tls = o.tls && { cert: o.tls.cert, key: o.tls.key, ...(o.tls.clientCA ? { ca: o.tls.clientCA } : {}) }
           return serveEtcd(kv, { clock, host: o.host, port: o.port, name: o.name, ...(tls ? { tls } : {}) })
         },
+        connectStore: async (endpoints, tls) => {
+          const { openEtcdKV } = await import('../../../storage/kv/etcd/etcd-kv.ts')
+          return openEtcdKV({ endpoints: [...endpoints], clock, ...(tls ? { tls } : {}) })
+        },
         inProcess: false,
         listen: true,
         hostname: hostname().toLowerCase(),
