@@ -8,6 +8,7 @@ import { column, containerTexts, formatSelector } from '../../columns.ts'
 import { setPodTemplateDefaults } from '../../core/pod/defaults.ts'
 import { templateWarnings } from '../../core/pod/warnings.ts'
 import { dropDisabledTemplateFields, shownSelector, templateOptions } from '../../workload-template.ts'
+import { validateJobStatusUpdate } from './status.ts'
 import {
   CONTROLLER_UID,
   JOB_NAME,
@@ -100,13 +101,14 @@ function validateTemplateUpdate(job: Job, old: Job): ErrorList {
 function validateCompletionsUpdate(spec: JobSpec, old: JobSpec): ErrorList {
   if (spec.completions === old.completions) return []
   const at = SPEC.child('completions')
+  if (spec.completionMode === 'Indexed' && spec.completions === undefined) return []
   if (spec.completionMode !== 'Indexed' || spec.completions === undefined || old.completions === undefined)
     return [invalid(at, spec.completions ?? null, IMMUTABLE)]
   return spec.completions === spec.parallelism ? [] : [invalid(at, spec.completions, 'can only be modified in tandem with spec.parallelism')]
 }
 
 function validateUpdate(job: Job, old: Job, context: StrategyContext): ErrorList {
-  const errs = validateJobSpec(job.spec, SPEC, templateOptions(context))
+  const errs = [...validateGeneratedSelector(job, SPEC), ...validateJobSpec(job.spec, SPEC, templateOptions(context))]
   const immutable = (name: 'completionMode' | 'podFailurePolicy' | 'backoffLimitPerIndex' | 'managedBy' | 'successPolicy') => {
     if (!deepEqual(job.spec[name], old.spec[name])) errs.push(invalid(SPEC.child(name), job.spec[name] ?? null, IMMUTABLE))
   }
@@ -204,6 +206,7 @@ export const jobKind: KindRegistration<Job> = {
     prepareForUpdate(job, old) {
       job.spec = old.spec
     },
+    validateUpdate: validateJobStatusUpdate,
   },
   columns,
 }

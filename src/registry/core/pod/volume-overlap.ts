@@ -48,7 +48,7 @@ export function overlapWarnings(volume: Volume): string[] {
   if (volume.downwardAPI) return simple('DownwardAPI', volume.downwardAPI.items)
   if (!volume.projected) return []
   const sources = volume.projected.sources ?? []
-  if (sources.length === 0) return [`${head} (Projected) has no sources provided`]
+  if (sources.some((s) => Object.keys(s).length === 0)) return [`${head} (Projected) has no sources provided`]
   return overlaps(
     sources.flatMap(projectedFiles),
     (a, b) => `${head} (Projected): overlapping paths: ${quote(b.path)} (${b.source}) with ${quote(a.path)} (${a.source})`,

@@ -114,11 +114,6 @@ export const secretKind: KindRegistration<Secret> = {
   },
   columns: {
     columns: [column('Name', { format: 'name' }), column('Type'), column('Data'), column('Age')],
-    cells: ({ metadata, type, data: content }, now) => [
-      metadata.name,
-      type ?? '',
-      Object.keys(content ?? {}).length,
-      ageOf(metadata.creationTimestamp, now),
-    ],
+    cells: ({ metadata, type, data: content }, now) => [metadata.name, type ?? '', Object.keys(content ?? {}).length, ageOf(metadata.creationTimestamp, now)],
   },
 }
