@@ -143,6 +143,11 @@ export async function handleWriteScale(environment: HandlerEnvironment, target: 
           `Precondition failed: UID in precondition: ${scale.metadata.uid}, UID in object meta: ${current.metadata.uid}`,
         )
       }
+      if (type === APPLY_PATCH) {
+        const applied = partialWith(endpoint, current, fields, (patch as Scale).spec?.replicas)
+        const merged = environment.managedFields.apply(endpoint, endpoint.fromStorage(current), applied, manager, options.force === true, 'scale')
+        return endpoint.toStorage(merged)
+      }
       const object = deepCopy(current)
       write(object, fields.specReplicasPath, replicas)
       object.metadata.resourceVersion = (scale.metadata.resourceVersion || current.metadata.resourceVersion) as string
@@ -163,9 +168,12 @@ function applyPatch(
   warn: (text: string) => void,
 ): KubeObject {
   if (type === APPLY_PATCH) {
-    const applied = patch as Scale | null
-    if (!applied || typeof applied !== 'object' || applied.kind !== 'Scale') throw newBadRequest('invalid object type')
-    return { ...deepCopy(scale), spec: deepCopy(applied.spec ?? {}) } as KubeObject
+    const applied = (patch ?? {}) as Scale
+    if (applied.kind !== 'Scale' || applied.apiVersion !== 'autoscaling/v1') {
+      throw newBadRequest(`invalid object type: ${applied.apiVersion ?? '/'}, Kind=${applied.kind ?? ''}`)
+    }
+    const replicas = applied.spec?.replicas
+    return { ...deepCopy(scale), ...(replicas === undefined ? {} : { spec: { replicas } }) } as KubeObject
   }
   const patched =
     type === JSON_PATCH
@@ -180,6 +188,19 @@ function applyPatch(
     validation,
     warn,
   )
+}
+
+/** What an applied Scale says, as a part of the object it scales. */
+function partialWith(endpoint: Endpoint, object: KubeObject, fields: ScaleFields, replicas: number | undefined): KubeObject {
+  const { info } = endpoint
+  const { name, namespace } = object.metadata
+  const part: KubeObject = {
+    kind: info.kind,
+    apiVersion: info.group === '' ? info.version : `${info.group}/${info.version}`,
+    metadata: { ...(name ? { name } : {}), ...(namespace ? { namespace } : {}) },
+  }
+  if (replicas !== undefined) write(part, fields.specReplicasPath, replicas)
+  return part
 }
 
 /** Answers with a Scale are shaped by its own kind. */
