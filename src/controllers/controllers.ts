@@ -1,4 +1,6 @@
 import type { ControllerContext } from '../controller-runtime/index.ts'
+import { BootstrapSigner, TokenCleaner } from './bootstrap/controllers.ts'
+import { CsrApprover, CsrCleaner, CsrSigner } from './certificates/controllers.ts'
 import { ClusterRoleAggregationController } from './clusterroleaggregation/controller.ts'
 import { CronJobController } from './cronjob/controller.ts'
 import { DaemonSetController } from './daemonset/controller.ts'
@@ -19,6 +21,7 @@ import { replicationControllerFlavour } from './replicationcontroller/flavour.ts
 import { ResourceQuotaController } from './resourcequota/controller.ts'
 import { RootCaPublisher } from './rootca/publisher.ts'
 import { ServiceAccountController } from './serviceaccount/controller.ts'
+import { ServiceAccountTokenController } from './serviceaccounttoken/controller.ts'
 import { StatefulSetController } from './statefulset/controller.ts'
 import { TaintEvictionController } from './tainteviction/controller.ts'
 import { TtlController } from './ttl/controller.ts'
@@ -42,6 +45,13 @@ export interface ControllerDescriptor {
 
 /** All controllers, in the order in which they start. The garbage collector is last: it shares what the others watch. */
 export const controllers: readonly ControllerDescriptor[] = [
+  {
+    name: 'serviceaccount-token-controller',
+    aliases: ['serviceaccount-token'],
+    account: 'serviceaccount-token-controller',
+    start: (c, o) =>
+      o.serviceAccountPrivateKey ? new ServiceAccountTokenController(c, { privateKey: o.serviceAccountPrivateKey, rootCA: o.rootCA ?? '' }).run() : undefined,
+  },
   { name: 'replicaset-controller', aliases: ['replicaset'], account: 'replicaset-controller', start: (c) => new ReplicaSetController(c).run() },
   {
     name: 'replicationcontroller-controller',
@@ -127,6 +137,28 @@ export const controllers: readonly ControllerDescriptor[] = [
     account: 'ttl-after-finished-controller',
     start: (c) => new TtlAfterFinishedController(c).run(),
   },
+  {
+    name: 'certificatesigningrequest-signing-controller',
+    aliases: ['csrsigning'],
+    account: 'certificate-controller',
+    start: (c, { clusterSigningCertificate, clusterSigningKey, ...rest }) =>
+      clusterSigningCertificate && clusterSigningKey ? new CsrSigner(c, { ...rest, clusterSigningCertificate, clusterSigningKey }).run() : undefined,
+  },
+  {
+    name: 'certificatesigningrequest-approving-controller',
+    aliases: ['csrapproving'],
+    account: 'certificate-controller',
+    start: (c) => new CsrApprover(c).run(),
+  },
+  { name: 'certificatesigningrequest-cleaner-controller', aliases: ['csrcleaner'], account: 'certificate-controller', start: (c) => new CsrCleaner(c).run() },
+  {
+    name: 'bootstrap-signer-controller',
+    aliases: ['bootstrapsigner'],
+    account: 'bootstrap-signer',
+    onByDefault: false,
+    start: (c) => new BootstrapSigner(c).run(),
+  },
+  { name: 'token-cleaner-controller', aliases: ['tokencleaner'], account: 'token-cleaner', onByDefault: false, start: (c) => new TokenCleaner(c).run() },
   { name: 'resourcequota-controller', aliases: ['resourcequota'], account: 'resourcequota-controller', start: (c) => new ResourceQuotaController(c).run() },
   { name: 'garbage-collector-controller', aliases: ['garbagecollector'], account: 'generic-garbage-collector', start: (c) => new GarbageCollector(c).run() },
 ]
