@@ -52,8 +52,9 @@ export function formatAmount(amount: Amount): string {
   const negative = nano < 0n
   if (negative) nano = -nano
   const sign = negative ? '-' : ''
-  if (amount.form === 'binary' && nano >= 1024n * BILLION) {
-    let value = divideUp(nano, BILLION)
+  // A binary suffix shows whole numbers only; anything finer keeps its precision in decimal.
+  if (amount.form === 'binary' && nano >= 1024n * BILLION && nano % BILLION === 0n) {
+    let value = nano / BILLION
     let i = 0
     while (i < 6 && value % 1024n === 0n) {
       value /= 1024n
