@@ -2,6 +2,7 @@ import { promises as fs } from 'node:fs'
 import { join } from 'node:path'
 import type { Node, Pod, PodStatus, Secret, Service } from '../api/core/v1/types.generated.ts'
 import { resources } from '../api/index.ts'
+import { deepEqual } from '../base/index.ts'
 import { SharedInformer } from '../client/cache/informer.ts'
 import { EventBroadcaster, type EventRecorder } from '../client/record/event-recorder.ts'
 import { admit } from './admission/admission.ts'
@@ -42,6 +43,8 @@ const RELIST_MS = 1000
 const RELIABLE_RELIST_MS = 300_000
 const HOUSEKEEPING_MS = 60_000
 const NETWORK_RETRY_MS = 1000
+/** A failure stays to be seen before the next look may replace it by a wait. */
+const AFTER_FAILURE_MS = 1000
 const CARE_MS = 10_000
 /** Images are looked after every five minutes. */
 const IMAGE_GC_ROUNDS = 30
@@ -189,12 +192,15 @@ export class Kubelet implements PodSyncer {
       },
       inputs: { liveness: (id) => this.prober.result('liveness', id), startup: (id) => this.prober.result('startup', id) },
       dnsOf: (pod) =>
-        dnsFor(pod, {
-          clusterDNS: options.clusterDNS ?? [],
-          clusterDomain: options.clusterDomain ?? 'cluster.local',
-          resolvConf: options.resolvConf ?? '/etc/resolv.conf',
-          recorder,
-        }),
+        // Files are work that needs no time: a virtual clock waits for them.
+        clock.track(
+          dnsFor(pod, {
+            clusterDNS: options.clusterDNS ?? [],
+            clusterDomain: options.clusterDomain ?? 'cluster.local',
+            resolvConf: options.resolvConf ?? '/etc/resolv.conf',
+            recorder,
+          }),
+        ),
       fieldsOf: (pod, ips) => this.fieldsOf(pod, isHostNetwork(pod) ? this.shape.addresses : ips),
       volumePath: (uid, name) => this.volumes.path(uid, name),
       handlerOf: (pod) => this.handlers.get(uidOf(pod)) ?? '',
@@ -297,11 +303,12 @@ export class Kubelet implements PodSyncer {
   private put(source: 'api' | 'file', given: Pod): void {
     if (this.stopping) return
     if (source === 'api' && isMirror(given)) {
+      const before = this.mirrors.get(fullName(given))
       this.mirrors.set(fullName(given), given)
       const owner = this.staticPod(fullName(given))
       if (owner) {
         this.status.touch(owner.uid)
-        owner.wake()
+        if (!before || differs(before, given)) owner.wake()
       } else if (this.synced.file) this.dropMirror(given)
       return
     }
@@ -309,7 +316,9 @@ export class Kubelet implements PodSyncer {
     const uid = uidOf(pod)
     const worker = this.workers.get(uid)
     if (worker) {
-      worker.update(pod)
+      // A change of the status alone is mostly the kubelet's own writing.
+      if (!differs(worker.pod, pod) && !pod.spec.readinessGates?.length) worker.pod = pod
+      else worker.update(pod)
       this.status.touch(uid)
       return
     }
@@ -453,7 +462,7 @@ export class Kubelet implements PodSyncer {
       this.recorder.event(podReference(pod), 'Warning', 'NetworkNotReady', `network is not ready: ${network}`)
       return { terminal: false, againInMs: NETWORK_RETRY_MS }
     }
-    if (this.runtimeOf(pod).pretend === undefined) await fs.mkdir(join(this.volumes.podDir(uid), 'volumes'), { recursive: true, mode: 0o750 })
+    if (this.runtimeOf(pod).pretend === undefined) await clock.track(fs.mkdir(join(this.volumes.podDir(uid), 'volumes'), { recursive: true, mode: 0o750 }))
     await this.volumes.mount(pod, signal)
     signal.throwIfAborted()
     const secrets = await this.pullSecrets(pod)
@@ -465,7 +474,7 @@ export class Kubelet implements PodSyncer {
       this.prober.nudge(uid)
       await this.podRuntime.collect(state, 1)
     }
-    if (result.changed) return { terminal: false, againInMs: 0 }
+    if (result.changed) return { terminal: false, againInMs: result.error ? AFTER_FAILURE_MS : 0 }
     if (result.error) {
       if (result.retryAt === undefined) throw result.error
       return { terminal: false, againInMs: Math.max(100, result.retryAt - clock.now()) }
@@ -489,7 +498,7 @@ export class Kubelet implements PodSyncer {
     const uid = uidOf(pod)
     const state = await this.read(pod)
     this.report(pod, state, true)
-    if (this.runtimeOf(pod).pretend === undefined) await this.volumes.unmount(uid)
+    if (this.runtimeOf(pod).pretend === undefined) await this.options.clock.track(this.volumes.unmount(uid))
     this.status.terminate(pod)
   }
 
@@ -714,7 +723,7 @@ export class Kubelet implements PodSyncer {
       while (!signal.aborted) {
         try {
           await this.runtime.events((event) => {
-            if (event.podUid !== undefined) this.workers.get(event.podUid)?.wake()
+            if (event.podUid !== undefined) this.workers.get(event.podUid)?.wakeSoon()
             else this.wakeOwner(event.containerId)
           }, signal)
         } catch {
@@ -739,7 +748,7 @@ export class Kubelet implements PodSyncer {
 
   private wakeOwner(id: string): void {
     for (const [uid, state] of this.states) {
-      if (state.containers.some((c) => c.id === id) || state.sandboxes.some((s) => s.id === id)) this.workers.get(uid)?.wake()
+      if (state.containers.some((c) => c.id === id) || state.sandboxes.some((s) => s.id === id)) this.workers.get(uid)?.wakeSoon()
     }
   }
 
@@ -794,8 +803,22 @@ export class Kubelet implements PodSyncer {
       for (const c of state.containers) if (c.state === 'RUNNING') await this.runtime.stopContainer(c.id, ORPHAN_GRACE_SECONDS)
       await this.podRuntime.removePod(id, state)
     }
-    for (const uid of await this.volumes.onDisk()) if (!this.workers.has(uid)) await this.volumes.unmount(uid)
+    for (const uid of await this.options.clock.track(this.volumes.onDisk())) if (!this.workers.has(uid)) await this.volumes.unmount(uid)
   }
+}
+
+/** Whether anything the kubelet acts on changed. */
+function differs(a: Pod, b: Pod): boolean {
+  const x = a.metadata
+  const y = b.metadata
+  return (
+    x.deletionTimestamp !== y.deletionTimestamp ||
+    x.deletionGracePeriodSeconds !== y.deletionGracePeriodSeconds ||
+    !deepEqual(x.labels ?? {}, y.labels ?? {}) ||
+    !deepEqual(x.annotations ?? {}, y.annotations ?? {}) ||
+    x.generation !== y.generation ||
+    (y.generation === undefined && !deepEqual(a.spec, b.spec))
+  )
 }
 
 /** The Pod with the annotation that tells its source apart; the API's object is not touched. */

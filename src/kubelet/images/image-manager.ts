@@ -96,7 +96,7 @@ export class ImageManager {
       recorder.event(about, 'Warning', 'Failed', `Failed to pull image ${JSON.stringify(name)}: ${text}`)
       this.backoff.next(key, clock.now())
       this.lastError.set(key, `ErrImagePull: ${text}`)
-      throw new StartError('ErrImagePull', text, this.backoff.endsAt(key))
+      throw new StartError('ErrImagePull', text)
     } finally {
       this.leave()
     }

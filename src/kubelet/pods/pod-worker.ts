@@ -21,6 +21,7 @@ export type WorkerState = 'syncing' | 'terminating' | 'terminated' | 'finished'
 
 const RESYNC_MS = 60_000
 const ERROR_MS = 10_000
+const SOON_MS = 1000
 
 /** One Pod's life on the node: a loop that never does two things at a time. */
 export class PodWorker {
@@ -33,6 +34,7 @@ export class PodWorker {
   private timer: Timer | undefined
   private running = false
   private again = false
+  private soon = false
   private stopped = false
   private sync: AbortController | undefined
   private ending = false
@@ -101,6 +103,12 @@ export class PodWorker {
     this.schedule(0)
   }
 
+  /** The runtime tells of a change: during a look it is mostly that look's own doing, so that the next one has time. */
+  wakeSoon(): void {
+    if (this.running) this.soon = true
+    else this.wake()
+  }
+
   /** The kubelet stops: nothing more is done; containers live on. */
   stop(): void {
     this.stopped = true
@@ -131,6 +139,7 @@ export class PodWorker {
     // The caller goes on first: many changes of one moment are one look.
     await Promise.resolve()
     this.again = false
+    this.soon = false
     let next: number
     try {
       next = await this.step()
@@ -146,7 +155,7 @@ export class PodWorker {
     if (this.stopped) return
     // `state` was changed by the step.
     if ((this.state as WorkerState) === 'finished') return
-    this.schedule(this.again ? 0 : next)
+    this.schedule(this.again ? 0 : this.soon ? Math.min(next, SOON_MS) : next)
   }
 
   private async step(): Promise<number> {

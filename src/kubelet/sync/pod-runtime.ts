@@ -137,7 +137,7 @@ export class PodRuntime {
         ...(this.options.cgroupRoot === undefined ? {} : { cgroupRoot: this.options.cgroupRoot }),
       })
       if (actions.createSandbox) {
-        if (!this.isPretend(pod)) await fs.mkdir(config.logDirectory, { recursive: true, mode: 0o755 })
+        if (!this.isPretend(pod)) await this.options.clock.track(fs.mkdir(config.logDirectory, { recursive: true, mode: 0o755 }))
         sandboxId = await runtime.runPodSandbox(config, this.options.handlerOf(pod), signal)
         changed = true
         const status = await runtime.podSandboxStatus(sandboxId)
@@ -239,7 +239,7 @@ export class PodRuntime {
       throw error
     }
     const previous = latestContainer(state, c.name)
-    const attempt = previous ? restartCountOf(previous) + 1 : pretend ? 0 : await nextLogNumber(join(o.config.logDirectory, c.name))
+    const attempt = previous ? restartCountOf(previous) + 1 : pretend ? 0 : await clock.track(nextLogNumber(join(o.config.logDirectory, c.name)))
     const podDir = join(this.options.rootDir, 'pods', uidOf(pod))
 
     let config: Awaited<ReturnType<typeof containerConfig>>
@@ -249,14 +249,15 @@ export class PodRuntime {
       let hostsFile: string | undefined
       if (!pretend && (o.ips.length > 0 || isHostNetwork(pod))) {
         hostsFile = join(podDir, 'etc-hosts')
-        await writeHostsFile(hostsFile, pod, o.ips, hostnameOf(pod, this.options.clusterDomain))
+        await clock.track(writeHostsFile(hostsFile, pod, o.ips, hostnameOf(pod, this.options.clusterDomain)))
       }
       const target = (c as { targetContainerName?: string }).targetContainerName
-      config = await containerConfig(pod, c, {
+      const image = await runtime.images.imageStatus({ image: imageRef, ...(handler ? { runtimeHandler: handler } : {}) })
+      const made = containerConfig(pod, c, {
         env,
         attempt,
         imageRef,
-        image: await runtime.images.imageStatus({ image: imageRef, ...(handler ? { runtimeHandler: handler } : {}) }),
+        image,
         podDir,
         rootDir: this.options.rootDir,
         hostsFile,
@@ -268,7 +269,8 @@ export class PodRuntime {
         runtimeHandler: handler,
         pretend,
       })
-      if (!pretend) await fs.mkdir(join(o.config.logDirectory, c.name), { recursive: true, mode: 0o755 })
+      config = await clock.track(made)
+      if (!pretend) await clock.track(fs.mkdir(join(o.config.logDirectory, c.name), { recursive: true, mode: 0o755 }))
     } catch (error) {
       return failed('CreateContainerConfigError', error)
     }
@@ -434,7 +436,9 @@ export class PodRuntime {
       await this.options.runtime.stopPodSandbox(s.id)
       await this.options.runtime.removePodSandbox(s.id)
     }
-    await fs.rm(join(this.options.logDir, `${pod.namespace}_${pod.name}_${pod.uid}`), { recursive: true, force: true }).catch(() => {})
+    await this.options.clock.track(
+      fs.rm(join(this.options.logDir, `${pod.namespace}_${pod.name}_${pod.uid}`), { recursive: true, force: true }).catch(() => {}),
+    )
   }
 }
 

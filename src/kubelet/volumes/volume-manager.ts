@@ -175,7 +175,7 @@ export class VolumeManager {
     const isRoot = process.getuid?.() === 0
     if (!isRoot) for (const [path, { data, mode }] of payload) payload.set(path, { data, mode })
     const { clock, random } = this.options
-    await writeAtomically(folder, payload, { clock, random, ...(group !== undefined && isRoot ? { gid: group } : {}) })
+    await clock.track(writeAtomically(folder, payload, { clock, random, ...(group !== undefined && isRoot ? { gid: group } : {}) }))
     return folder
   }
 
