@@ -7,6 +7,6 @@ export default defineConfig({
     isolate: false,
     maxWorkers: 2,
     testTimeout: 20_000,
-    reporters: process.env.CI ? ['default', './scripts/count-reporter.mjs'] : ['default'],
+    reporters: ['default', './scripts/count-reporter.mjs'],
   },
 })

@@ -1,10 +1,51 @@
-/** `npm test`: sets up what is missing, then runs every test. */
+/**
+ * `npm test`: sets up what is missing, then runs every test: the checks of the sources, unit tests, recorded answers, and the tutorial
+ * pages on real and simulated containers. Under CI a missing real part is a failure; elsewhere it is skipped, and named.
+ * `npm test -- unit` runs one part (check, unit, fidelity, e2e).
+ */
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
+import { build, installDependencies, installPackages } from './setup.mjs'
 
-const run = (cmd, args) => {
-  const r = spawnSync(cmd, args, { stdio: 'inherit' })
-  if (r.status !== 0) process.exit(r.status ?? 1)
+const ci = !!process.env.CI
+const only = process.argv.slice(2).filter((a) => !a.startsWith('-'))
+const install = !process.argv.includes('--no-install')
+installDependencies()
+const missing = installPackages({ install, testing: true })
+if (missing.length > 0) {
+  console.log(`not installed: ${missing.join(' ')}`)
+  if (ci) process.exit(1)
 }
-if (!existsSync('node_modules')) run('npm', ['ci', '--no-audit', '--no-fund'])
-run(process.execPath, ['node_modules/vitest/vitest.mjs', 'run', ...process.argv.slice(2)])
+build()
+const root = process.getuid?.() === 0 && process.platform === 'linux'
+const parts = [
+  ['unit', [process.execPath, 'node_modules/vitest/vitest.mjs', 'run']],
+  ['fidelity', [process.execPath, 'scripts/fidelity.mjs'], existsSync('scripts/fidelity.mjs')],
+  ['e2e simulated', [process.execPath, 'scripts/e2e.mjs', '--runtime', 'simulated'], existsSync('scripts/e2e.mjs')],
+  ['e2e real', [process.execPath, 'scripts/e2e.mjs', '--runtime', 'real', '--random'], existsSync('scripts/e2e.mjs') && (ci || (root && missing.length === 0))],
+]
+let passed = 0
+let failed = 0
+let skipped = 0
+for (const [name, [cmd, ...args], there = true] of parts) {
+  if (only.length > 0 && !only.some((o) => name.startsWith(o))) continue
+  if (!there) {
+    console.log(`\n--- ${name}: skipped (needs root on Linux with containerd)`)
+    skipped++
+    continue
+  }
+  console.log(`\n--- ${name}`)
+  const start = performance.now()
+  const r = spawnSync(cmd, args, { stdio: ['ignore', 'pipe', 'inherit'], encoding: 'utf8', maxBuffer: 1 << 28, env: { ...process.env, FORCE_COLOR: '0' } })
+  process.stdout.write(r.stdout)
+  const count = [...r.stdout.matchAll(/(?:^|\n)(?:Tests\s+)?(\d+) passed, (\d+) failed(?:, (\d+) skipped)?/g)].at(-1)
+  if (count) {
+    passed += Number(count[1])
+    failed += Number(count[2])
+    skipped += Number(count[3] ?? 0)
+  }
+  if (r.status !== 0 && !(count && Number(count[2]) > 0)) failed++
+  console.log(`--- ${name}: ${r.status === 0 ? 'ok' : 'FAILED'} in ${((performance.now() - start) / 1000).toFixed(1)} s`)
+}
+console.log(`\n${passed} passed, ${failed} failed, ${skipped} skipped`)
+process.exit(failed > 0 ? 1 : 0)

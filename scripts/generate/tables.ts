@@ -84,7 +84,11 @@ function typeTable(facts: Facts, name: string, type: FactType): TypeTable {
     return { a: local(type.alias, facts), ...(values?.length && type.markers?.includes('enum') ? { e: values } : {}) }
   }
   const structType = marker(type.markers, 'structType')
-  return { f: (type.fields ?? []).map((f) => fieldTable(f, name, facts)), ...(structType ? { st: structType as 'atomic' } : {}), ...(type.markers?.includes('union') ? { u: 1 as const } : {}) }
+  return {
+    f: (type.fields ?? []).map((f) => fieldTable(f, name, facts)),
+    ...(structType ? { st: structType as 'atomic' } : {}),
+    ...(type.markers?.includes('union') ? { u: 1 as const } : {}),
+  }
 }
 
 function fieldTable(f: FactField, type: string, facts: Facts): FieldTable {
