@@ -4,7 +4,7 @@
  */
 
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync, chmodSync } from 'node:fs'
 import { join } from 'node:path'
 
 const newest = (dir) => {
@@ -46,6 +46,7 @@ await esbuild.build({
 })
 const cli = readFileSync('dist/cli.js', 'utf8')
 if (!cli.startsWith('#!')) writeFileSync('dist/cli.js', `#!/usr/bin/env node\n${cli}`, { mode: 0o755 })
+chmodSync('dist/cli.js', 0o755)
 if (!process.argv.includes('--no-types')) {
   const types = spawnSync(process.execPath, ['node_modules/ts7/bin/tsc', '-p', 'tsconfig.build.json'], { stdio: 'inherit' })
   if (types.status !== 0) process.exit(1)

@@ -36,8 +36,8 @@ export class SimulatedRuntime extends InProcessRuntime {
 }
 
 class SimulatedEngine implements ContainerEngine {
-  readonly name = 'containerd'
-  readonly version = '2.2.1-simulated'
+  readonly name = 'simulated'
+  readonly version = '1.0.0'
   readonly images: SimulatedImages
   private readonly clock: Clock
   private readonly neverEnd: boolean

@@ -1,0 +1,88 @@
+/**
+ * Plays the tutorials against clusters of their own: `node scripts/e2e.mjs [--runtime real|simulated] [--page N] [--random] [--seed N]`.
+ * Without --runtime both that this machine can run are played. Each page has a fresh cluster; when it is down nothing of it may be left.
+ */
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { vary } from '../walkthrough/page.ts'
+import { runPage } from '../walkthrough/runner.ts'
+import { TestCluster } from './cluster.ts'
+import { leaks, traces } from './leaks.ts'
+import { machineWords } from './machine.ts'
+import { Draw, variant } from './variants.ts'
+
+interface Arguments {
+  runtimes: ('real' | 'simulated')[]
+  pages: number[]
+  random: boolean
+  seed: number
+  verbose: boolean
+  cli: string
+  kubectl: string
+}
+
+const NODE = 'node-1'
+const root = join(import.meta.dirname, '../..')
+const tutorials = join(root, 'docs/tutorials')
+
+export async function main(a: Arguments): Promise<number> {
+  const files = readdirSync(tutorials)
+    .filter((f) => /^\d\d-.*\.md$/.test(f))
+    .sort()
+    .filter((f) => a.pages.length === 0 || a.pages.includes(Number(f.slice(0, 2))))
+  let passed = 0
+  const failures: string[] = []
+  const words = machineWords()
+  if (a.random) console.log(`seed ${a.seed}`)
+  for (const runtime of a.runtimes) {
+    for (const file of files) {
+      const number = Number(file.slice(0, 2))
+      const text = readFileSync(join(tutorials, file), 'utf8')
+      if (/^<!-- only real -->$/m.test(text) && runtime !== 'real') continue
+      const draw = a.random ? new Draw(a.seed * 100 + number) : undefined
+      const drawn = draw ? variant(number, runtime, draw) : undefined
+      if (draw && !drawn) continue
+      const nodeName = drawn?.words[NODE] ?? NODE
+      const name = `${file} (${runtime}${drawn ? `, ${drawn.told}` : ''})`
+      const start = performance.now()
+      try {
+        const commands = await play(vary(drawn ? drawn.shape(text) : text, { ...words, ...drawn?.words }), runtime, nodeName, a)
+        passed++
+        console.log(`ok   ${name}: ${commands} commands, ${seconds(start)}`)
+      } catch (e) {
+        failures.push(name)
+        console.log(`FAIL ${name}, ${seconds(start)}\n${e instanceof Error ? e.message : String(e)}`)
+      }
+    }
+  }
+  console.log(`${passed} passed, ${failures.length} failed`)
+  return failures.length === 0 ? 0 : 1
+}
+
+async function play(text: string, runtime: 'real' | 'simulated', nodeName: string, a: Arguments): Promise<number> {
+  const cluster = new TestCluster({ runtime, nodeName, cli: a.cli, kubectl: a.kubectl })
+  const before = traces(cluster.folder)
+  let failure: unknown
+  let commands = 0
+  try {
+    await cluster.up()
+    const result = await runPage(text, { runtime, env: cluster.env, ...(a.verbose ? { onStep: (s: string) => console.log(`     $ ${s}`) } : {}) })
+    commands = result.commands
+  } catch (e) {
+    failure = e
+    if (existsSync(join(cluster.dataDir, 'k8ts.log'))) console.log(cluster.log(20))
+  }
+  try {
+    await cluster.down()
+    const left = leaks(before, traces(cluster.folder))
+    if (left.length > 0) throw new Error(`left after "k8ts down":\n${left.map((l) => `  ${l}`).join('\n')}`)
+  } catch (e) {
+    failure ??= e
+  } finally {
+    cluster.remove()
+  }
+  if (failure) throw failure
+  return commands
+}
+
+const seconds = (start: number) => `${((performance.now() - start) / 1000).toFixed(1)} s`
