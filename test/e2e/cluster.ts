@@ -41,7 +41,16 @@ export class TestCluster {
   async up(): Promise<void> {
     this.port ??= await freePort()
     const runtime = this.options.runtime === 'real' ? ['--runtime', 'cri', '--demo-images'] : ['--runtime', 'simulated']
-    const { code, output } = await this.run('k8ts', ['up', '--detach', '--no-merge-kubeconfig', '--secure-port', String(this.port), '--node-name', this.options.nodeName, ...runtime])
+    const { code, output } = await this.run('k8ts', [
+      'up',
+      '--detach',
+      '--no-merge-kubeconfig',
+      '--secure-port',
+      String(this.port),
+      '--node-name',
+      this.options.nodeName,
+      ...runtime,
+    ])
     if (code !== 0) throw new Error(`k8ts up ended with ${code}:\n${output}\n${this.log()}`)
   }
 

@@ -34,7 +34,17 @@ export interface Variant {
 }
 
 /** What stays as it is, though it holds a word that is varied. */
-const KEEP = ['docker.io/library/nginx', 'Welcome to nginx', 'image `nginx`', 'nginx.yaml', '--image=nginx', '"nginx"', 'with nginx', 'nginx answers', 'really nginx']
+const KEEP = [
+  'docker.io/library/nginx',
+  'Welcome to nginx',
+  'image `nginx`',
+  'nginx.yaml',
+  '--image=nginx',
+  '"nginx"',
+  'with nginx',
+  'nginx answers',
+  'really nginx',
+]
 const keep = Object.fromEntries(KEEP.map((k) => [k, k]))
 
 /** The same page with names, labels, counts, requests and the node's name drawn anew; undefined: the page has no variants. */

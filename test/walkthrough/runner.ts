@@ -69,7 +69,12 @@ export async function runPage(markdown: string, options: RunOptions): Promise<{ 
 }
 
 function start(command: string, cwd: string, env: Record<string, string>) {
-  const child = spawn('bash', ['-c', `exec 2>&1; ${command}`], { cwd, env: { ...process.env, ...env, NO_COLOR: '1' }, stdio: ['ignore', 'pipe', 'pipe'], detached: true })
+  const child = spawn('bash', ['-c', `exec 2>&1; ${command}`], {
+    cwd,
+    env: { ...process.env, ...env, NO_COLOR: '1' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  })
   let output = ''
   const take = (b: Buffer) => {
     output += b.toString()
