@@ -237,6 +237,18 @@ describe('list', () => {
   })
 })
 
+describe('long answers', () => {
+  it('are the same in slices', async () => {
+    const server = start()
+    for (let i = 0; i < 120; i++) await ask(server, 'POST', CMS, cm(`n${i}`, { items: '"items":[]' }))
+    const table = (await ask(server, 'GET', CMS, undefined, { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' })).body
+    expect(table.rows).toHaveLength(120)
+    expect(table.columnDefinitions.length).toBeGreaterThan(1)
+    const partial = (await ask(server, 'GET', CMS, undefined, { accept: 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io' })).body
+    expect(partial.items.map((i: KubeObject) => i.metadata.name)).toEqual((await ask(server, 'GET', CMS)).body.items.map((i: KubeObject) => i.metadata.name))
+  })
+})
+
 describe('watch', () => {
   it('shows the state, then changes, in order, without a gap', async () => {
     const server = start()

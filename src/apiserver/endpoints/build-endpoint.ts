@@ -43,7 +43,7 @@ export function buildEndpoint(scheme: Scheme, info: ResourceInfo, store: Resourc
     ...(store ? { store } : {}),
     ...(virtual && !store ? { virtual } : {}),
     subresources: subresourcesOf(scheme, info, registration, key, parts),
-    ...(registration?.columns ? { columns: registration.columns } : {}),
+    ...((registration?.columns ?? virtual?.columns) ? { columns: registration?.columns ?? virtual?.columns } : {}),
     mediaTypes: ALL_TYPES,
     custom: false,
     ...(deprecation ? { deprecation } : {}),

@@ -83,6 +83,7 @@ export interface ConnectCall {
 
 /** A resource that is computed or only asked: reviews, component statuses. */
 export interface VirtualKind {
+  readonly columns?: TableColumns
   create?(call: VirtualCall): Promise<KubeObject>
   get?(call: { context: RequestContext; endpoint: Endpoint; namespace: string; name: string }): Promise<KubeObject>
   list?(call: { context: RequestContext; endpoint: Endpoint; namespace: string }): Promise<KubeObject[]>

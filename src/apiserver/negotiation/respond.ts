@@ -1,6 +1,8 @@
 import { newNotAcceptable } from '../../apimachinery/errors.ts'
+import { encodeJSON } from '../../apimachinery/json/index.ts'
 import type { KubeObject } from '../../apimachinery/object.ts'
 import type { Clock } from '../../base/clock.ts'
+import { yielder } from '../../base/yielder.ts'
 import type { StoredObject } from '../../storage/interface.ts'
 import type { Endpoint } from '../endpoints/endpoint.ts'
 import type { ApiResponse } from '../request/api-request.ts'
@@ -10,6 +12,16 @@ import { JSON_TYPE, type Negotiated, type Negotiator } from './accept.ts'
 import type { Encoder } from './encode.ts'
 
 const NEWLINE = 10
+/** Items from which on an answer is encoded in slices. */
+const MANY = 100
+
+/** The field of a value that holds many items; it is the last of its kind in the text. */
+function longField(value: unknown): 'items' | 'rows' | undefined {
+  if (value === null || typeof value !== 'object') return undefined
+  const { items, rows } = value as { items?: unknown; rows?: unknown }
+  if (Array.isArray(items) && items.length > MANY) return 'items'
+  return Array.isArray(rows) && rows.length > MANY ? 'rows' : undefined
+}
 
 /** Makes answers out of objects, in the form that was negotiated. */
 export class Responder {
@@ -42,9 +54,25 @@ export class Responder {
   }
 
   /** Any value that is not shaped further, such as a Status. */
-  value(context: RequestContext, form: Pick<Negotiated, 'mediaType' | 'pretty'>, status: number, value: unknown): ApiResponse {
+  value(context: RequestContext, form: Pick<Negotiated, 'mediaType' | 'pretty'>, status: number, value: unknown): ApiResponse | Promise<ApiResponse> {
     if (context.request.inProcess) return { status, headers: {}, object: value }
+    const long = form.mediaType === JSON_TYPE && !form.pretty ? longField(value) : undefined
+    if (long !== undefined) return this.longValue(form.mediaType, status, value as Record<string, unknown>, long)
     return { status, headers: { 'content-type': form.mediaType }, bytes: this.encoder.encode(value, form.mediaType, form.pretty) }
+  }
+
+  /** A list or table of many: encoded item by item, giving the loop back in between. */
+  private async longValue(mediaType: string, status: number, value: Record<string, unknown>, field: string): Promise<ApiResponse> {
+    const tick = yielder()
+    const parts: string[] = []
+    for (const item of value[field] as unknown[]) {
+      parts.push(encodeJSON(item))
+      const pause = tick()
+      if (pause) await pause
+    }
+    const empty = encodeJSON({ ...value, [field]: [] })
+    const at = empty.lastIndexOf(`"${field}":[]`) + field.length + 4
+    return { status, headers: { 'content-type': mediaType }, bytes: Buffer.from(`${empty.slice(0, at)}${parts.join(',')}${empty.slice(at)}\n`, 'utf8') }
   }
 
   private async shape(context: RequestContext, endpoint: Endpoint, form: Negotiated, object: KubeObject): Promise<unknown> {
