@@ -56,8 +56,12 @@ function validateNodeField(requirement: NodeSelectorRequirement, path: FieldPath
 
 function validateNodeSelectorTerm(term: NodeSelectorTerm, path: FieldPath, strictValues: boolean): ErrorList {
   const errs: ErrorList = []
-  term.matchExpressions?.forEach((r, i) => errs.push(...validateNodeRequirement(r, path.child('matchExpressions').index(i), strictValues)))
-  term.matchFields?.forEach((r, i) => errs.push(...validateNodeField(r, path.child('matchFields').index(i))))
+  term.matchExpressions?.forEach((r, i) => {
+    errs.push(...validateNodeRequirement(r, path.child('matchExpressions').index(i), strictValues))
+  })
+  term.matchFields?.forEach((r, i) => {
+    errs.push(...validateNodeField(r, path.child('matchFields').index(i)))
+  })
   return errs
 }
 

@@ -24,7 +24,9 @@ export function validateDNSConfig(config: PodDNSConfig | undefined, policy: stri
   if (nameservers.length > MAX_NAMESERVERS) {
     errs.push(invalid(path.child('nameservers'), nameservers, `must not have more than ${MAX_NAMESERVERS} nameservers`))
   }
-  nameservers.forEach((ns, i) => errs.push(...validateLegacyIP(ns, path.child('nameservers').index(i))))
+  nameservers.forEach((ns, i) => {
+    errs.push(...validateLegacyIP(ns, path.child('nameservers').index(i)))
+  })
   if (searches.length > MAX_SEARCH_PATHS) errs.push(invalid(path.child('searches'), searches, `must not have more than ${MAX_SEARCH_PATHS} search paths`))
   if (searches.join(' ').length > MAX_SEARCH_CHARACTERS) {
     errs.push(invalid(path.child('searches'), searches, `must not have more than ${MAX_SEARCH_CHARACTERS} characters (including spaces) in the search list`))

@@ -100,7 +100,9 @@ export function validatePodSecurityContext(spec: PodSpec, path: FieldPath, optio
   if (!context) return []
   const errs = validateId(context.fsGroup, path.child('fsGroup'))
   errs.push(...validateId(context.runAsUser, path.child('runAsUser')), ...validateId(context.runAsGroup, path.child('runAsGroup')))
-  context.supplementalGroups?.forEach((id, i) => errs.push(...validateId(id, path.child('supplementalGroups').index(i))))
+  context.supplementalGroups?.forEach((id, i) => {
+    errs.push(...validateId(id, path.child('supplementalGroups').index(i)))
+  })
   if (spec.shareProcessNamespace && spec.hostPID) {
     errs.push(invalid(path.child('shareProcessNamespace'), true, 'ShareProcessNamespace and HostPID cannot both be enabled'))
   }

@@ -56,7 +56,9 @@ function validateIPs(status: PodStatus, old: PodStatus | undefined): ErrorList {
   const errs: ErrorList = []
   const podIPs = status.podIPs ?? []
   const known = (old?.podIPs ?? []).map((p) => p.ip)
-  podIPs.forEach(({ ip }, i) => errs.push(...validateLegacyIP(ip, STATUS.child('podIPs').index(i), known)))
+  podIPs.forEach(({ ip }, i) => {
+    errs.push(...validateLegacyIP(ip, STATUS.child('podIPs').index(i), known))
+  })
   if (podIPs.length > 1 && tooManyOfAFamily(podIPs.map((p) => p.ip))) {
     errs.push(invalid(STATUS.child('podIPs'), internalForm('PodIP', podIPs), 'may specify no more than one IP for each IP family'))
   }
@@ -86,7 +88,9 @@ function validateHostIPs(status: PodStatus, old: PodStatus | undefined): ErrorLi
   const first = hostIPs[0]?.ip ?? ''
   if (first !== (status.hostIP ?? '')) errs.push(invalid(path.index(0).child('ip'), first, 'must be equal to `hostIP`'))
   const known = (old?.hostIPs ?? []).map((p) => p.ip)
-  hostIPs.forEach(({ ip }, i) => errs.push(...validateLegacyIP(ip, path.index(i), known)))
+  hostIPs.forEach(({ ip }, i) => {
+    errs.push(...validateLegacyIP(ip, path.index(i), known))
+  })
   if (hostIPs.length > 1 && tooManyOfAFamily(hostIPs.map((p) => p.ip))) {
     errs.push(invalid(path, internalForm('HostIP', hostIPs), 'may specify no more than one IP for each IP family'))
   }

@@ -47,7 +47,9 @@ const SOURCES: [keyof Volume, string][] = [
 
 function validateFiles(source: { defaultMode?: number; items?: KeyToPath[] }, path: FieldPath): ErrorList {
   const errs = validateFileMode(source.defaultMode, path.child('defaultMode'))
-  source.items?.forEach((item, i) => errs.push(...validateKeyToPath(item, path.child('items').index(i))))
+  source.items?.forEach((item, i) => {
+    errs.push(...validateKeyToPath(item, path.child('items').index(i)))
+  })
   return errs
 }
 

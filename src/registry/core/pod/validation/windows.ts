@@ -10,7 +10,6 @@ const DNS_DOMAIN = /^[A-Za-z0-9](?:[-A-Za-z0-9]*[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:
 function validateRunAsUserName(name: string, path: FieldPath): ErrorList {
   if (name === '') return [invalid(path, name, 'runAsUserName cannot be an empty string')]
   const errs: ErrorList = []
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
   if (/[\u0000-\u001f\u007f-\u009f]/.test(name)) errs.push(invalid(path, name, 'runAsUserName cannot contain control characters'))
   const parts = name.split('\\')
   if (parts.length > 2) return [...errs, invalid(path, name, 'runAsUserName cannot contain more than one backslash')]
@@ -62,7 +61,9 @@ export function validateHostProcessPod(spec: PodSpec, path: FieldPath): ErrorLis
         invalid(at.child('securityContext', 'windowsOptions', 'hostProcess'), own, `pod hostProcess value must be identical if both are specified, was ${pod}`),
       )
   }
-  spec.containers.forEach((c, i) => conflict(c.securityContext?.windowsOptions?.hostProcess, path.child('containers').index(i)))
+  spec.containers.forEach((c, i) => {
+    conflict(c.securityContext?.windowsOptions?.hostProcess, path.child('containers').index(i))
+  })
   return errs
 }
 
@@ -93,9 +94,15 @@ const CONTAINER_LINUX_ONLY = [
 const WINDOWS_TEXT = 'cannot be set for a windows pod'
 
 function eachContainer(spec: PodSpec, path: FieldPath, visit: (context: SecurityContext | undefined, at: FieldPath) => void): void {
-  spec.containers.forEach((c, i) => visit(c.securityContext, path.child('containers').index(i)))
-  spec.initContainers?.forEach((c, i) => visit(c.securityContext, path.child('initContainers').index(i)))
-  spec.ephemeralContainers?.forEach((c, i) => visit(c.securityContext, path.child('ephemeralContainers').index(i)))
+  spec.containers.forEach((c, i) => {
+    visit(c.securityContext, path.child('containers').index(i))
+  })
+  spec.initContainers?.forEach((c, i) => {
+    visit(c.securityContext, path.child('initContainers').index(i))
+  })
+  spec.ephemeralContainers?.forEach((c, i) => {
+    visit(c.securityContext, path.child('ephemeralContainers').index(i))
+  })
 }
 
 function validateWindowsPod(spec: PodSpec, path: FieldPath): ErrorList {
