@@ -10,6 +10,7 @@ import { EndpointsController } from './endpoints/controller.ts'
 import { EndpointSliceController } from './endpointslice/controller.ts'
 import { EphemeralVolumeController } from './ephemeralvolume/controller.ts'
 import { GarbageCollector } from './garbagecollector/controller.ts'
+import { HorizontalController } from './horizontalpodautoscaling/controller.ts'
 import { JobController } from './job/controller.ts'
 import { NamespaceController } from './namespace/controller.ts'
 import { NodeIpamController } from './nodeipam/controller.ts'
@@ -84,6 +85,12 @@ export const controllers: readonly ControllerDescriptor[] = [
     aliases: ['root-ca-cert-publisher'],
     account: 'root-ca-cert-publisher',
     start: (c, o) => (o.rootCA ? new RootCaPublisher(c, o.rootCA).run() : undefined),
+  },
+  {
+    name: 'horizontal-pod-autoscaler-controller',
+    aliases: ['horizontalpodautoscaling'],
+    account: 'horizontal-pod-autoscaler',
+    start: (c) => new HorizontalController(c).run(),
   },
   { name: 'disruption-controller', aliases: ['disruption'], account: 'disruption-controller', start: (c) => new DisruptionController(c).run() },
   {

@@ -99,9 +99,7 @@ export class FakeNode {
     const soon = (ms: number, work: () => Promise<unknown>) => {
       const timer = clock.setTimeout(() => {
         signal.removeEventListener('abort', cancel)
-        clock.track(
-          work().catch(() => {}),
-        )
+        clock.track(work().catch(() => {}))
       }, ms)
       const cancel = () => timer.cancel()
       signal.addEventListener('abort', cancel, { once: true })
@@ -112,9 +110,7 @@ export class FakeNode {
     }
     if (pod.status?.phase !== 'Pending' || this.hold(pod)) return
     if (!pod.spec.nodeName) {
-      clock.track(
-        pods.createSubresource(name, 'binding', { metadata: { name }, target: { kind: 'Node', name: this.node } } as never).catch(() => {}),
-      )
+      clock.track(pods.createSubresource(name, 'binding', { metadata: { name }, target: { kind: 'Node', name: this.node } } as never).catch(() => {}))
       return
     }
     soon(this.readyAfterMs, async () => {

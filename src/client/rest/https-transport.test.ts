@@ -1,8 +1,8 @@
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
-import { resources } from '../../api/index.ts'
 import type { ConfigMap } from '../../api/core/v1/types.generated.ts'
+import { resources } from '../../api/index.ts'
 import { isNotFound } from '../../apimachinery/errors.ts'
 import { VirtualClock } from '../../base/index.ts'
 import { ConnectionError } from '../client.ts'
@@ -39,11 +39,22 @@ describe('client over HTTP', () => {
       res.end(JSON.stringify({ kind: 'ConfigMap', apiVersion: 'v1', metadata: { name: 'a' } }))
     })
     const client = createClient(transport, { userAgent: 'me/1' })
-    const made = await client.resource(maps).namespace('n s').create({ metadata: { name: 'a' } } as ConfigMap, { fieldManager: 'm', dryRun: true })
+    const made = await client
+      .resource(maps)
+      .namespace('n s')
+      .create({ metadata: { name: 'a' } } as ConfigMap, { fieldManager: 'm', dryRun: true })
     expect(Object.isFrozen(made.metadata)).toBe(true)
-    await client.resource(maps).namespace('n').delete('a', { preconditions: { uid: 'u' } })
+    await client
+      .resource(maps)
+      .namespace('n')
+      .delete('a', { preconditions: { uid: 'u' } })
     expect(seen).toEqual([
-      ['POST /api/v1/namespaces/n%20s/configmaps?dryRun=All&fieldManager=m', { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' } }, 'Bearer secret', 'me/1'],
+      [
+        'POST /api/v1/namespaces/n%20s/configmaps?dryRun=All&fieldManager=m',
+        { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' } },
+        'Bearer secret',
+        'me/1',
+      ],
       ['DELETE /api/v1/namespaces/n/configmaps/a', { kind: 'DeleteOptions', apiVersion: 'v1', preconditions: { uid: 'u' } }, 'Bearer secret', 'me/1'],
     ])
     transport.close()
@@ -114,7 +125,10 @@ describe('client over HTTP', () => {
     server.closeAllConnections()
     await new Promise((resolve) => server.close(resolve))
     servers.length = 0
-    const error = await createClient(createHttpsTransport({ server: `http://127.0.0.1:${port}` })).resource(maps).get('a').catch((e) => e)
+    const error = await createClient(createHttpsTransport({ server: `http://127.0.0.1:${port}` }))
+      .resource(maps)
+      .get('a')
+      .catch((e) => e)
     expect(error).toBeInstanceOf(ConnectionError)
     expect(error.code).toBe('ECONNREFUSED')
     transport.close()

@@ -62,7 +62,7 @@ export class TaintEvictionController {
 
   private async reconcile(key: string): Promise<{ requeueAfterMs: number } | undefined> {
     const pod = this.pods.lister.get(key)
-    if (!pod || !pod.spec.nodeName || pod.metadata.deletionTimestamp) {
+    if (!pod?.spec.nodeName || pod.metadata.deletionTimestamp) {
       this.scheduled.delete(key)
       return
     }
