@@ -1,4 +1,4 @@
-import type { Pod } from '../../api/core/v1/types.generated.ts'
+import type { Node, Pod } from '../../api/core/v1/types.generated.ts'
 import { resources } from '../../api/index.ts'
 import type { Clock, Random } from '../../base/index.ts'
 import { type Informer, SharedInformer } from '../../client/cache/informer.ts'
@@ -75,6 +75,32 @@ export class SharedPodSource {
         await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
         this.sinks.delete(nodeName)
       },
+    }
+  }
+}
+
+/** One watch of all Nodes, dealt out by name: `forNode` is a kubelet's `nodeSource`. */
+export class SharedNodeSource {
+  private readonly listeners = new Map<string, (node: Node) => void>()
+  private readonly informer: Informer<Node>
+
+  /** @param informer of all Nodes, run by its owner */
+  constructor(informer: Informer<Node>) {
+    this.informer = informer
+    const tell = (node: Node) => this.listeners.get(node.metadata.name ?? '')?.(node)
+    informer.addHandler({ onAdd: tell, onUpdate: (_before, node) => tell(node) })
+  }
+
+  forNode(nodeName: string): (onNode: (node: Node) => void, signal: AbortSignal) => Promise<void> {
+    return async (onNode, signal) => {
+      this.listeners.set(nodeName, onNode)
+      const known = this.informer.lister.get(nodeName)
+      if (known) onNode(known)
+      await new Promise<void>((resolve) => {
+        if (signal.aborted) resolve()
+        signal.addEventListener('abort', () => resolve(), { once: true })
+      })
+      this.listeners.delete(nodeName)
     }
   }
 }
