@@ -333,8 +333,8 @@ export class ResourceStore {
         meta.generation = (oldMeta.generation ?? 0) + 1
       }
     }
-    const errors = validateObjectMetaUpdate(meta, oldMeta, METADATA, { standardFinalizers: this.standardFinalizers })
-    if (errors.length > 0 && !hooks.subresource) this.repeatMetadataErrors(meta, errors)
+    let errors = validateObjectMetaUpdate(meta, oldMeta, METADATA, { standardFinalizers: this.standardFinalizers })
+    if (errors.length > 0 && !hooks.subresource) errors = this.repeatedMetadataErrors(meta, oldMeta, errors)
     const more = hooks.subresource ? hooks.subresource.validateUpdate : strategy.validateUpdate
     if (more) errors.push(...more.call(hooks.subresource ?? strategy, object as never, old as never, scope.context))
     if (errors.length > 0) throw newInvalid(this.info, name, errors)
@@ -347,14 +347,16 @@ export class ResourceStore {
     return object
   }
 
-  /** Upstream checks metadata of an update in several places, and causes tell each time; the message shows each text once. */
-  private repeatMetadataErrors(meta: KubeObject['metadata'], errors: ErrorList): void {
-    errors.push(...errors)
-    for (let i = 0; i < this.strategy.metadataChecksOnUpdate; i++) {
-      errors.push(
-        ...validateObjectMeta(meta, { namespaced: this.info.namespaced, nameRule: this.nameRule, standardFinalizers: this.standardFinalizers }, METADATA),
-      )
-    }
+  /**
+   * Upstream checks metadata of an update in several places, and causes tell each time; the message shows each text once. The names of
+   * finalizers are not among what the store's own check looks at.
+   */
+  private repeatedMetadataErrors(meta: KubeObject['metadata'], old: KubeObject['metadata'], found: ErrorList): ErrorList {
+    const own = validateObjectMetaUpdate(meta, old, METADATA, { standardFinalizers: false })
+    const times = this.strategy.metadataChecksOnUpdate
+    if (times === 0) return [...own, ...found]
+    const whole = validateObjectMeta(meta, { namespaced: this.info.namespaced, nameRule: this.nameRule, standardFinalizers: this.standardFinalizers }, METADATA)
+    return [...own, ...own, ...Array.from({ length: times }, () => whole).flat()]
   }
 
   /**
