@@ -51,7 +51,7 @@ export async function main(a: Arguments): Promise<number> {
         console.log(`ok   ${name}: ${commands} commands, ${seconds(start)}`)
       } catch (e) {
         failures.push(name)
-        console.log(`FAIL ${name}, ${seconds(start)}\n${e instanceof Error ? e.message : String(e)}`)
+        console.log(`FAIL ${name}, ${seconds(start)}\n${messageOf(e)}`)
       }
     }
   }
@@ -77,12 +77,16 @@ async function play(text: string, runtime: 'real' | 'simulated', nodeName: strin
     const left = leaks(before, traces(cluster.folder))
     if (left.length > 0) throw new Error(`left after "k8ts down":\n${left.map((l) => `  ${l}`).join('\n')}`)
   } catch (e) {
-    failure ??= e
-  } finally {
+    failure = failure ? new Error(`${messageOf(failure)}\n${messageOf(e)}`) : e
+  }
+  try {
     cluster.remove()
+  } catch (e) {
+    failure ??= e
   }
   if (failure) throw failure
   return commands
 }
 
+const messageOf = (e: unknown) => (e instanceof Error ? e.message : String(e))
 const seconds = (start: number) => `${((performance.now() - start) / 1000).toFixed(1)} s`

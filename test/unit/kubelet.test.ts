@@ -47,7 +47,7 @@ test('a Pod runs: status, conditions and events as upstream', async () => {
     state: { running: {} },
     lastState: {},
   })
-  expect(pod.status.containerStatuses?.[0]?.containerID).toMatch(/^containerd:\/\/[0-9a-f]{64}$/)
+  expect(pod.status.containerStatuses?.[0]?.containerID).toMatch(/^simulated:\/\/[0-9a-f]{64}$/)
   expect(pod.status.containerStatuses?.[0]?.imageID).toMatch(/^docker\.io\/library\/nginx@sha256:/)
   const events = await h.events('p')
   expect(events.map((e) => e.replace(/in .*\(.* including waiting\)/, 'in X'))).toEqual([
@@ -248,7 +248,7 @@ test('a resize changes a running container without a restart', async () => {
     restartCount: 0,
     containerID: before.status.containerStatuses?.[0]?.containerID,
   })
-  expect((await h.runtime.containerStatus((after.status.containerStatuses?.[0]?.containerID ?? '').replace('containerd://', ''))).resources?.cpuQuota).toBe(
+  expect((await h.runtime.containerStatus((after.status.containerStatuses?.[0]?.containerID ?? '').replace('simulated://', ''))).resources?.cpuQuota).toBe(
     60_000,
   )
   const events = (await h.events('p')).join('\n')

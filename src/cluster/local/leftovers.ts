@@ -15,11 +15,16 @@ export async function removeLeftovers(dir: DataDir): Promise<void> {
       // It ended by itself.
     }
   }
+  await unmountBelow(dir.root)
+}
+
+/** Takes away every mount below a folder: volumes in memory, and what sandboxes had. */
+export async function unmountBelow(folder: string): Promise<void> {
   const table = await readFile('/proc/self/mountinfo', 'utf8').catch(() => '')
   const mounts = table
     .split('\n')
     .map((l) => l.split(' ')[4] ?? '')
-    .filter((p) => p.startsWith(`${dir.root}/`))
+    .filter((p) => p.startsWith(`${folder}/`))
   for (const path of mounts.reverse()) await run('umount', ['-l', path]).catch(() => {})
 }
 

@@ -27,6 +27,7 @@ import { clusterKubeconfigs } from '../kubeconfigs.ts'
 import { Nodes } from '../nodes.ts'
 import { createPki, directoryPkiStore, type Pki } from '../pki/index.ts'
 import { type ClusterState, type DataDir, replaceFile } from './data-dir.ts'
+import { unmountBelow } from './leftovers.ts'
 import { NodeContainers } from './node-containers.ts'
 
 export interface LocalClusterOptions {
@@ -111,9 +112,11 @@ export class LocalCluster {
 
   /** @param containers also stop Pods' containers, each within its grace */
   async stop(options: { containers: boolean }): Promise<void> {
-    if (options.containers) await this.containers?.stopPods()
+    // The kubelet goes first: it would start again whatever stops.
     await this.nodes.stopAll()
+    if (options.containers) await this.containers?.stopPods()
     await this.containers?.stop(options)
+    if (options.containers && this.containers) await unmountBelow(this.options.dir.root)
   }
 
   private async step<T>(name: string, work: () => Promise<T>): Promise<T> {

@@ -108,19 +108,23 @@ table inet ${TABLE} {
   async stopPods(): Promise<void> {
     const { runtime, containerd } = this
     if (!runtime || !containerd) return
-    const containers = await runtime.listContainers({ state: 'RUNNING' })
-    await Promise.all(
-      containers.map((c) =>
-        runtime.stopContainer(c.id, graceOf(c.annotations)).catch((e) => this.options.log.warn('container did not stop', { id: c.id, error: String(e) })),
-      ),
-    )
-    const sandboxes = await runtime.listPodSandboxes()
-    await Promise.all(
-      sandboxes.map(async (s) => {
-        await runtime.stopPodSandbox(s.id)
-        await runtime.removePodSandbox(s.id)
-      }),
-    )
+    // A Pod that was being made when its kubelet stopped may still appear.
+    for (let round = 0; round < 5; round++) {
+      const containers = await runtime.listContainers({ state: 'RUNNING' })
+      await Promise.all(
+        containers.map((c) =>
+          runtime.stopContainer(c.id, graceOf(c.annotations)).catch((e) => this.options.log.warn('container did not stop', { id: c.id, error: String(e) })),
+        ),
+      )
+      const sandboxes = await runtime.listPodSandboxes()
+      if (sandboxes.length === 0) return
+      await Promise.all(
+        sandboxes.map(async (s) => {
+          await runtime.stopPodSandbox(s.id)
+          await runtime.removePodSandbox(s.id)
+        }),
+      )
+    }
   }
 
   async stop(options: { containers: boolean }): Promise<void> {
