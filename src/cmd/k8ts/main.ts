@@ -6,5 +6,8 @@ if (complaint) {
   console.error(complaint)
   process.exit(1)
 }
-const { run } = await import('./run.ts')
-process.exitCode = await run(process.argv.slice(2))
+void import('./run.ts')
+  .then(({ run }) => run(process.argv.slice(2)))
+  .then((code) => {
+    process.exitCode = code
+  })

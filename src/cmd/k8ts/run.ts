@@ -1,5 +1,6 @@
-import { flagsUsage, parseFlags, suggest, UsageError } from '../../component-base/flags/index.ts'
-import { type Command, CommandError, type CommandIO } from './command.ts'
+import { flagsUsage, parseFlags, suggest } from '../../component-base/flags/index.ts'
+import type { Command, CommandIO } from './command.ts'
+import { loadCluster } from './load-cluster.ts'
 
 /** Every command with what loads it: a command costs nothing until it is used. */
 const commands: Record<string, () => Promise<{ default: Command }>> = {
@@ -12,11 +13,11 @@ const commands: Record<string, () => Promise<{ default: Command }>> = {
   ssh: () => import('./commands/ssh.ts'),
   node: () => import('./commands/node.ts'),
   kubectl: () => import('./commands/kubectl.ts'),
-  etcd: () => import('./commands/component.ts').then((m) => ({ default: m.etcd })),
-  'kube-apiserver': () => import('./commands/component.ts').then((m) => ({ default: m.kubeApiserver })),
-  'kube-controller-manager': () => import('./commands/component.ts').then((m) => ({ default: m.kubeControllerManager })),
-  'kube-scheduler': () => import('./commands/component.ts').then((m) => ({ default: m.kubeScheduler })),
-  kubelet: () => import('./commands/component.ts').then((m) => ({ default: m.kubelet })),
+  etcd: () => loadCluster().then((m) => ({ default: m.etcd })),
+  'kube-apiserver': () => loadCluster().then((m) => ({ default: m.kubeApiserver })),
+  'kube-controller-manager': () => loadCluster().then((m) => ({ default: m.kubeControllerManager })),
+  'kube-scheduler': () => loadCluster().then((m) => ({ default: m.kubeScheduler })),
+  kubelet: () => loadCluster().then((m) => ({ default: m.kubelet })),
 }
 
 /** Runs one command line; returns the exit code. */
@@ -44,12 +45,14 @@ export async function run(argv: readonly string[], io: CommandIO = processIO()):
     }
     return await command.run(flags, io)
   } catch (e) {
-    if (e instanceof UsageError) {
-      io.err(`Error: ${e.message}\nRun 'k8ts ${wanted} --help' for usage.\n`)
+    // By name: the cluster's code has classes of its own.
+    const { name: kind, message } = e as Error
+    if (kind === 'UsageError') {
+      io.err(`Error: ${message}\nRun 'k8ts ${wanted} --help' for usage.\n`)
       return 1
     }
-    if (e instanceof CommandError || (e as Error).name === 'PreflightError') {
-      io.err(`${(e as Error).message}\n`)
+    if (kind === 'CommandError' || kind === 'PreflightError') {
+      io.err(`${message}\n`)
       return 1
     }
     io.err(`${e instanceof Error ? (io.env.K8TS_DEBUG ? e.stack : e.message) : String(e)}\n`)

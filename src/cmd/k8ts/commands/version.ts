@@ -1,4 +1,4 @@
-import { versionInfo } from '../../../component-base/index.ts'
+import { versionInfo } from '../../../component-base/version.ts'
 import type { Command } from '../command.ts'
 import { k8tsVersion } from '../k8ts-version.ts'
 
