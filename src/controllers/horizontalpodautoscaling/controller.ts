@@ -143,7 +143,7 @@ export class HorizontalController {
       desired = min
       why = 'Current number of replicas below Spec.MinReplicas'
     } else {
-      const computed = await this.compute(key, hpa, status, scale, current)
+      const computed = await this.compute(hpa, status, scale, current)
       failure = computed.failure
       if (computed.replicas === undefined) {
         status.currentReplicas = current
@@ -190,7 +190,6 @@ export class HorizontalController {
 
   /** The largest proposal of all metrics; one that cannot be had keeps the count from falling. */
   private async compute(
-    key: string,
     hpa: HorizontalPodAutoscaler,
     status: Status,
     scale: Scale,
