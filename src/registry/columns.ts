@@ -5,6 +5,24 @@ export function column(name: string, rest: { type?: string; format?: string; pri
   return { name, type: rest.type ?? 'string', format: rest.format ?? '', description: rest.description ?? '', priority: rest.priority ?? 0 }
 }
 
+/**
+ * Columns in short: `Name/name` has a format, `Data:integer` a type, `Labels*` is for wide tables only; `|` between them.
+ */
+export function columnList(text: string): TableColumnDefinition[] {
+  return text.split('|').map((item) => {
+    const wide = item.endsWith('*')
+    const [head = '', type] = (wide ? item.slice(0, -1) : item).split(':')
+    const [name = '', format] = head.split('/')
+    return column(name, { ...(type ? { type } : {}), ...(format ? { format } : {}), ...(wide ? { priority: 1 } : {}) })
+  })
+}
+
+/** The first few, joined by commas, and how many more there are. */
+export function firstFew(list: readonly string[], max: number, more: number = list.length - max): string {
+  const text = list.slice(0, max).join(',')
+  return list.length > max ? `${text} + ${more} more...` : text
+}
+
 /** `a=b,c=d` by key; nothing is `<none>`. */
 export function labelsText(labels: Readonly<Record<string, string>> | undefined): string {
   const keys = Object.keys(labels ?? {}).sort()

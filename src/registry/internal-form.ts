@@ -5,6 +5,19 @@
 type Field = [go: string, json: string, shape?: string]
 
 const SHAPES: Record<string, Field[]> = {
+  ObjectReference: [
+    ['Kind', 'kind'],
+    ['Namespace', 'namespace'],
+    ['Name', 'name'],
+    ['UID', 'uid'],
+    ['APIVersion', 'apiVersion'],
+    ['ResourceVersion', 'resourceVersion'],
+    ['FieldPath', 'fieldPath'],
+  ],
+  EventSource: [
+    ['Component', 'component'],
+    ['Host', 'host'],
+  ],
   Capabilities: [
     ['Add', 'add'],
     ['Drop', 'drop'],
@@ -89,7 +102,10 @@ const SHAPES: Record<string, Field[]> = {
 }
 
 /** Fields that are plain strings or numbers in Go: their zero value is printed where others print null. */
-const PLAIN: Record<string, unknown> = { Type: '', Name: '', Key: '', Operator: '', Value: '', Effect: '', User: '', Role: '', Level: '', IP: '' }
+const PLAIN: Record<string, unknown> = {
+  ...{ Type: '', Name: '', Key: '', Operator: '', Value: '', Effect: '', User: '', Role: '', Level: '', IP: '' },
+  ...{ Kind: '', Namespace: '', UID: '', APIVersion: '', ResourceVersion: '', FieldPath: '', Component: '', Host: '' },
+}
 
 /** The value as messages show it; lists are converted element by element. */
 export function internalForm(shape: string, value: unknown): unknown {

@@ -4,6 +4,7 @@ import { appsKinds } from './apps/kinds.ts'
 import { batchKinds } from './batch/kinds.ts'
 import { certificatesKinds } from './certificates/kinds.ts'
 import { configMapKind } from './core/config-map/kind.ts'
+import { eventKind } from './core/event/kind.ts'
 import { limitRangeKind } from './core/limit-range/kind.ts'
 import { namespaceKind } from './core/namespace/kind.ts'
 import { nodeKind } from './core/node/kind.ts'
@@ -27,6 +28,7 @@ export function serverKinds(options: KindsOptions = {}): KindRegistration[] {
     ...appsKinds,
     ...batchKinds,
     configMapKind,
+    eventKind,
     secretKind,
     serviceAccountKind,
     namespaceKind,

@@ -88,7 +88,7 @@ export function ensureName(target: Target, object: KubeObject): void {
 export function writeScope(environment: HandlerEnvironment, target: Target, verb: string, dryRun: boolean): WriteScope {
   const { context } = target
   return {
-    context: new RequestStrategyContext(environment, context.user, target.namespace, dryRun),
+    context: new RequestStrategyContext(environment, context.user, target.namespace, dryRun, target.endpoint.info),
     dryRun,
     meta: { user: context.user.name, userAgent: context.userAgent, verb, auditID: context.auditID },
     warn: (text) => context.warn(text),

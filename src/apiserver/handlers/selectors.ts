@@ -98,7 +98,8 @@ function checkFieldLabel(endpoint: Endpoint, label: string): void {
   const key = endpoint.gr.group === '' ? endpoint.gr.resource : `${endpoint.gr.resource}.${endpoint.gr.group}`
   if (label === 'metadata.name') return
   if (label === 'metadata.namespace' && !NO_NAMESPACE_LABEL.has(key) && !(endpoint.custom && !endpoint.info.namespaced)) return
-  const own = endpoint.registration?.strategy.selectableFieldLabels
+  const declared = endpoint.registration?.strategy.selectableFieldLabels
+  const own = typeof declared === 'function' ? declared(endpoint.gr.group) : declared
   if (own?.includes(label)) return
   if (key === 'jobs.batch') throw newBadRequest(`field label ${quote(label)} not supported for Job`)
   if (key === 'resourceslices.resource.k8s.io')

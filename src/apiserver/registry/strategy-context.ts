@@ -1,3 +1,4 @@
+import type { GroupVersion } from '../../apimachinery/object.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { Random } from '../../base/random.ts'
 import type { UserInfo } from '../authentication/authenticator.ts'
@@ -16,12 +17,14 @@ export class RequestStrategyContext implements StrategyContext {
   readonly user: UserInfo | undefined
   readonly namespace: string
   readonly dryRun: boolean
+  readonly requestVersion?: GroupVersion
 
-  constructor(environment: WriteEnvironment, user: UserInfo | undefined, namespace: string, dryRun: boolean) {
+  constructor(environment: WriteEnvironment, user: UserInfo | undefined, namespace: string, dryRun: boolean, requestVersion?: GroupVersion) {
     this.environment = environment
     this.user = user
     this.namespace = namespace
     this.dryRun = dryRun
+    if (requestVersion) this.requestVersion = requestVersion
   }
 
   now(): number {

@@ -1,6 +1,6 @@
 import type { ErrorList } from '../../apimachinery/field.ts'
 import type { DeleteOptions, TableColumnDefinition } from '../../apimachinery/meta/v1/types.generated.ts'
-import type { GroupVersionKind, KubeObject } from '../../apimachinery/object.ts'
+import type { GroupVersion, GroupVersionKind, KubeObject } from '../../apimachinery/object.ts'
 import type { UserInfo } from '../authentication/authenticator.ts'
 
 /** What a strategy may know of the request it works for. */
@@ -8,6 +8,8 @@ export interface StrategyContext {
   readonly user: UserInfo | undefined
   readonly namespace: string
   readonly dryRun: boolean
+  /** Group and version the client speaks; absent outside a request. Some kinds are stricter in their newer group. */
+  readonly requestVersion?: GroupVersion
   /** ms since the epoch. */
   now(): number
   uuid(): string
@@ -71,7 +73,7 @@ export interface Strategy<T extends KubeObject = KubeObject> {
   /** Extra field selectors beside metadata.name and metadata.namespace: label to value. */
   selectableFields?(obj: T): Record<string, string>
   /** All selectable labels, so that an unknown one is refused before any object is read. */
-  selectableFieldLabels?: readonly string[]
+  selectableFieldLabels?: readonly string[] | ((group: string) => readonly string[])
 }
 
 /** A second way to write the same objects, such as `status`: it picks what may change. */
