@@ -42,7 +42,7 @@ export function statusPatch(pod: Pod, want: PodStatus): Record<string, unknown> 
     const empty = next === undefined || next === '' || (Array.isArray(next) && next.length === 0)
     if (empty) {
       if (now !== undefined && now !== '' && now !== null && !(Array.isArray(now) && now.length === 0)) status[field] = null
-    } else if (!deepEqual(strip(next), strip(now))) status[field] = next
+    } else if (!same(next, now)) status[field] = next
   }
   for (const field of ['podIPs', 'hostIPs'] as const) {
     const next = want[field] ?? []
@@ -56,7 +56,7 @@ export function statusPatch(pod: Pod, want: PodStatus): Record<string, unknown> 
   const changed: unknown[] = []
   for (const c of conditions) {
     const old = have.conditions?.find((x) => x.type === c.type)
-    if (!old || !deepEqual(strip(old), strip(c))) changed.push({ ...c, ...(c.lastProbeTime ? {} : { lastProbeTime: null }), ...removed(old, c) })
+    if (!old || !same(old, c)) changed.push({ ...c, ...(c.lastProbeTime ? {} : { lastProbeTime: null }), ...removed(old, c) })
   }
   for (const old of have.conditions ?? []) if (!conditions.some((c) => c.type === old.type)) changed.push({ $patch: 'delete', type: old.type })
   const sameOrder = deepEqual(
@@ -83,13 +83,15 @@ function removed(old: PodCondition | undefined, next: PodCondition): Record<stri
   return out
 }
 
-/** Nulls and absent fields are the same thing in an API object. */
-function strip(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(strip)
-  if (value === null || typeof value !== 'object') return value
-  return Object.fromEntries(
-    Object.entries(value)
-      .filter(([, v]) => v !== null && v !== undefined)
-      .map(([k, v]) => [k, strip(v)]),
-  )
+/** Structural equality where nulls and absent fields are the same thing. */
+function same(a: unknown, b: unknown): boolean {
+  if (a === b) return true
+  if (a === null || a === undefined) return b === null || b === undefined
+  if (b === null || b === undefined || typeof a !== 'object' || typeof b !== 'object') return false
+  if (Array.isArray(a)) return Array.isArray(b) && a.length === b.length && a.every((x, i) => same(x, b[i]))
+  const x = a as Record<string, unknown>
+  const y = b as Record<string, unknown>
+  for (const k of Object.keys(x)) if (!same(x[k], Object.hasOwn(y, k) ? y[k] : undefined)) return false
+  for (const k of Object.keys(y)) if (!Object.hasOwn(x, k) && y[k] !== null && y[k] !== undefined) return false
+  return true
 }

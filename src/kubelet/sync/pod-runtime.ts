@@ -125,6 +125,10 @@ export class PodRuntime {
     signal.throwIfAborted()
     if (!actions.killPod && (await this.resize(pod, state))) changed = true
 
+    if (!actions.createSandbox && actions.startInit.length + actions.start.length + actions.startEphemeral.length === 0) {
+      return { changed, error: undefined, retryAt: undefined }
+    }
+
     let config: PodSandboxConfig
     let sandboxId = actions.sandbox?.id ?? ''
     let ips = actions.sandbox?.ips ?? []
