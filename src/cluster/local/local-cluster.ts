@@ -25,7 +25,7 @@ import { controlPlaneUnits } from '../control-plane/units.ts'
 import { EndpointTable } from '../endpoint-table.ts'
 import { clusterKubeconfigs } from '../kubeconfigs.ts'
 import { Nodes } from '../nodes.ts'
-import { createPki, directoryPkiStore, type Pki } from '../pki/index.ts'
+import { createPki, directoryPkiStore, type Pki, type PkiStore } from '../pki/index.ts'
 import { type ClusterState, type DataDir, replaceFile } from './data-dir.ts'
 import { unmountBelow } from './leftovers.ts'
 import { NodeContainers } from './node-containers.ts'
@@ -96,13 +96,16 @@ export class LocalCluster {
     // Containers take longest: they start while certificates are made and the control plane comes up.
     const runtime = this.startRuntime(nodeIP)
     runtime.catch(() => {})
-    await this.step('certificates', () => this.prepareFiles(nodeIP))
+    const pki = await this.step('certificates', () => this.prepareFiles(nodeIP))
+    // Keys are used at once, and the start ends when they are there to stay.
+    const settled = pki.settled()
+    settled.catch(() => {})
     await this.step('manifests', () => this.writeManifests(nodeIP))
     const main = await this.step(state.runtime === 'cri' ? 'containerd' : 'simulated runtime', () => runtime)
     await this.step('kubelet', async () => this.startFirstNode(main, nodeIP))
     await this.step('API server', () => this.waitForApi())
     await Promise.all([this.step('node Ready', () => this.waitForNode(state.nodeName)), ensureKubeadmRbac(this.adminClient())])
-    await this.labelControlPlane()
+    await Promise.all([this.labelControlPlane(), settled])
     for (const [i, name] of state.simulatedNodes.entries()) this.nodes.startSimulated(name, i)
     if (state.simulatedNodes.length > 0)
       await this.step(`${state.simulatedNodes.length} simulated nodes`, async () => {
@@ -126,10 +129,11 @@ export class LocalCluster {
     return result
   }
 
-  private async prepareFiles(nodeIP: string): Promise<void> {
+  private async prepareFiles(nodeIP: string): Promise<PkiStore> {
     const { dir, state } = this.options
+    const store = directoryPkiStore(dir.pki, this.random)
     this.pki = await createPki({
-      store: directoryPkiStore(dir.pki, this.random),
+      store,
       clock: this.clock,
       random: this.random,
       nodeName: state.nodeName,
@@ -141,6 +145,7 @@ export class LocalCluster {
       if ((await readFile(path, 'utf8').catch(() => '')) !== text) await replaceFile(path, text)
     }
     await replaceFile(dir.kubeconfig, configs.get('admin.conf') as string)
+    return store
   }
 
   private async writeManifests(nodeIP: string): Promise<void> {

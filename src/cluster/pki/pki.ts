@@ -1,4 +1,4 @@
-import { createPrivateKey, createPublicKey, X509Certificate } from 'node:crypto'
+import { createPrivateKey, createPublicKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
 import type { Clock } from '../../base/clock.ts'
 import type { Random } from '../../base/random.ts'
@@ -6,11 +6,14 @@ import {
   type CertificateTemplate,
   certificateDer,
   type DistinguishedName,
+  decodePem,
   generateKey,
+  type Issuer,
   issueKeyPair,
   issuerOf,
   type KeyPair,
   privateKeyPem,
+  publicKeyDer,
   publicKeyPem,
   readCertificate,
 } from '../../component-base/x509/index.ts'
@@ -70,6 +73,10 @@ const BACKDATE = 5 * 60_000
 /** Leaves are made anew when less of their year is left. */
 const RENEW_BEFORE = 30 * 24 * 3_600_000
 
+interface Authority extends Issuer {
+  readonly publicKey: KeyObject
+}
+
 interface LeafSpec {
   readonly subject: DistinguishedName
   readonly use: 'clientAuth' | 'serverAuth'
@@ -88,6 +95,16 @@ export async function createPki(options: PkiOptions): Promise<Pki> {
   const domain = options.clusterDomain ?? 'cluster.local'
   const hostIPs = options.hostIPs ?? []
 
+  // Reading a key takes longer than signing with it.
+  const issuers = new Map<KeyPair, Authority>()
+  const signer = (pair: KeyPair): Authority => {
+    let issuer = issuers.get(pair)
+    if (!issuer) {
+      issuer = { ...issuerOf(pair), publicKey: createPublicKey(pair.certificate) }
+      issuers.set(pair, issuer)
+    }
+    return issuer
+  }
   const authority = async (name: string, commonName: string): Promise<KeyPair> => {
     const kept = await readPair(store, name)
     if (kept) return kept
@@ -116,8 +133,8 @@ export async function createPki(options: PkiOptions): Promise<Pki> {
   })
   const leaf = async (name: string, issuer: KeyPair, spec: LeafSpec): Promise<KeyPair> => {
     const kept = await readPair(store, name)
-    if (kept && stillGood(kept, issuer, spec, now)) return kept
-    const pair = issueKeyPair(template(spec), issuerOf(issuer), random)
+    if (kept && stillGood(kept, signer(issuer), spec, now)) return kept
+    const pair = issueKeyPair(template(spec), signer(issuer), random)
     await writePair(store, name, pair)
     return pair
   }
@@ -202,9 +219,9 @@ export async function createPki(options: PkiOptions): Promise<Pki> {
     scheduler,
     kubelet,
     kubeletServing,
-    nodeClient: (name) => issueKeyPair(template({ subject: node(name), use: 'clientAuth' }), issuerOf(ca), random),
-    nodeServing: (name, ips) => issueKeyPair(template(serving(name, ips)), issuerOf(ca), random),
-    client: (subject) => issueKeyPair(template({ subject, use: 'clientAuth' }), issuerOf(ca), random),
+    nodeClient: (name) => issueKeyPair(template({ subject: node(name), use: 'clientAuth' }), signer(ca), random),
+    nodeServing: (name, ips) => issueKeyPair(template(serving(name, ips)), signer(ca), random),
+    client: (subject) => issueKeyPair(template({ subject, use: 'clientAuth' }), signer(ca), random),
   }
 }
 
@@ -219,17 +236,29 @@ async function writePair(store: PkiStore, name: string, pair: KeyPair): Promise<
   await store.write(`${name}.crt`, pair.certificate, false)
 }
 
-function stillGood(pair: KeyPair, issuer: KeyPair, spec: LeafSpec, now: number): boolean {
+function stillGood(pair: KeyPair, issuer: Authority, spec: LeafSpec, now: number): boolean {
   const certificate = new X509Certificate(pair.certificate)
   const { subject, notAfter } = readCertificate(certificateDer(pair.certificate))
   if (notAfter - now < RENEW_BEFORE) return false
   if (subject.commonName !== spec.subject.commonName || subject.organizations.join() !== spec.subject.organizations.join()) return false
-  if (!certificate.verify(createPublicKey(issuer.certificate)) || !certificate.checkPrivateKey(createPrivateKey(pair.key))) return false
+  if (!certificate.verify(issuer.publicKey) || !belongs(pair.key, publicKeyDer(certificate.publicKey))) return false
   return (spec.dns ?? []).every((name) => certificate.checkHost(name)) && (spec.ips ?? []).every((ip) => certificate.checkIP(ip))
 }
 
+/** Bytes of a point of P-256 as it ends a public key. */
+const POINT_BYTES = 65
+
+/** Whether a private key is that of a public key (SubjectPublicKeyInfo). Keys are mostly written with their public half, which is faster to look at. */
+function belongs(key: string, spki: Uint8Array): boolean {
+  const der = decodePem(key)[0]?.bytes
+  if (der && Buffer.from(der).includes(Buffer.from(spki.subarray(-POINT_BYTES)))) return true
+  return Buffer.from(publicKeyDer(createPrivateKey(key))).equals(spki)
+}
+
 async function serviceAccountKeys(store: PkiStore): Promise<ServiceAccountKeys> {
-  const kept = await store.read('sa.key')
+  const [kept, pub] = await Promise.all([store.read('sa.key'), store.read('sa.pub')])
+  const spki = pub === undefined ? undefined : decodePem(pub)[0]?.bytes
+  if (kept !== undefined && pub !== undefined && spki && belongs(kept, spki)) return { privateKey: kept, publicKey: pub }
   if (kept !== undefined) return { privateKey: kept, publicKey: publicKeyPem(createPrivateKey(kept)) }
   const key = generateKey()
   const keys = { privateKey: privateKeyPem(key), publicKey: publicKeyPem(key) }

@@ -1,6 +1,7 @@
 import { type flowcontrolv1, resources } from '../../api/index.ts'
 import type { KubeObject, ResourceHandle } from '../../apimachinery/object.ts'
 import { deepCopy, deepEqual } from '../../base/index.ts'
+import { atOnce } from './at-once.ts'
 import { createIfMissing } from './ensure.ts'
 import { flowControlBootstrap } from './flowcontrol.generated.ts'
 import { type HookContext, keepDoing, type PostStartHook } from './hook.ts'
@@ -35,7 +36,7 @@ export function flowControlHook(context: HookContext): PostStartHook {
 async function reconcile<T extends FlowObject & KubeObject>({ client }: HookContext, handle: ResourceHandle<T>, entries: readonly Entry[]): Promise<void> {
   const api = client.resource(handle)
   const stored = new Map((await api.list()).items.map((o) => [o.metadata.name ?? '', o]))
-  for (const { name, mandatory, spec } of entries) {
+  await atOnce(entries, async ({ name, mandatory, spec }) => {
     const have = stored.get(name)
     stored.delete(name)
     if (!have) {
@@ -46,18 +47,18 @@ async function reconcile<T extends FlowObject & KubeObject>({ client }: HookCont
         metadata,
         spec: deepCopy(spec),
       } as unknown as T)
-      continue
+      return
     }
     const asked = have.metadata.annotations?.[AUTOUPDATE]
     // Without the annotation, an object nobody has touched since it was made is ours.
     const ours = mandatory || (asked === 'true' || asked === 'false' ? asked === 'true' : have.metadata.generation === 1)
     const wanted = ours ? spec : have.spec
     const annotation = String(ours)
-    if (asked === annotation && deepEqual(have.spec, wanted)) continue
+    if (asked === annotation && deepEqual(have.spec, wanted)) return
     const next = deepCopy(have) as T
     next.metadata.annotations = { ...next.metadata.annotations, [AUTOUPDATE]: annotation }
     next.spec = deepCopy(wanted) as T['spec']
     await api.update(next)
-  }
+  })
   for (const left of stored.values()) if (left.metadata.annotations?.[AUTOUPDATE] === 'true') await api.delete(left.metadata.name ?? '')
 }

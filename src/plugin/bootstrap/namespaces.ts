@@ -1,4 +1,5 @@
 import { type corev1, resources } from '../../api/index.ts'
+import { atOnce } from './at-once.ts'
 import { createIfMissing } from './ensure.ts'
 import { type HookContext, keepDoing, type PostStartHook } from './hook.ts'
 
@@ -15,10 +16,10 @@ export function systemNamespacesHook(context: HookContext): PostStartHook {
       const ensure = async () => {
         const { items } = await context.client.resource(resources.corev1.namespaces).list()
         const there = new Set(items.map((n) => n.metadata.name))
-        for (const name of SYSTEM_NAMESPACES) {
-          if (there.has(name)) continue
-          await createIfMissing(context.client, resources.corev1.namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } } as corev1.Namespace)
-        }
+        const missing = SYSTEM_NAMESPACES.filter((name) => !there.has(name))
+        await atOnce(missing, (name) =>
+          createIfMissing(context.client, resources.corev1.namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } } as corev1.Namespace),
+        )
       }
       return keepDoing('system namespaces', ensure, PERIOD_MS, context, signal)
     },

@@ -3,6 +3,7 @@ import { isConflict } from '../../apimachinery/errors.ts'
 import { type KubeObject, objectKey, type ResourceHandle } from '../../apimachinery/object.ts'
 import { defaultPolicy } from '../auth/rbac/bootstrap-policy.ts'
 import { type Reconciliation, reconcileBinding, reconcileRole } from '../auth/rbac/reconcile.ts'
+import { atOnce } from './at-once.ts'
 import { createIfMissing } from './ensure.ts'
 import type { HookContext, PostStartHook } from './hook.ts'
 
@@ -39,10 +40,9 @@ async function reconcileAll(context: HookContext, isEnabled: (gate: string) => b
       failures.push(error as Error)
     }
   }
-  await all(clusterroles, policy.clusterRoles, reconcileRole)
-  await all(clusterrolebindings, policy.clusterRoleBindings, reconcileBinding as never)
-  await all(roles, policy.roles, reconcileRole as never)
-  await all(rolebindings, policy.roleBindings, reconcileBinding)
+  // Roles first: a binding never stands without its role.
+  await Promise.all([all(clusterroles, policy.clusterRoles, reconcileRole), all(roles, policy.roles, reconcileRole as never)])
+  await Promise.all([all(clusterrolebindings, policy.clusterRoleBindings, reconcileBinding as never), all(rolebindings, policy.roleBindings, reconcileBinding)])
   return failures
 }
 
@@ -79,7 +79,7 @@ async function reconcileKind<T extends KubeObject>(
       }
     }
   }
-  for (const want of wanted) await one(want).catch((error: Error) => failures.push(error))
+  await atOnce(wanted, (want) => one(want).catch((error: Error) => failures.push(error)))
 }
 
 async function ensureNamespace(client: HookContext['client'], name: string): Promise<void> {
