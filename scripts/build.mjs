@@ -11,6 +11,7 @@ import { createHash } from 'node:crypto'
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { notices } from './notices.mjs'
 
 const newest = (dir) => {
@@ -73,6 +74,21 @@ const runApart = {
     build.onResolve({ filter: /^\.\/run\.ts$/ }, () => ({ path: './run.cjs', external: true }))
   },
 }
+/** lmdb's JavaScript inside, its native part where it is installed. */
+const lmdbInside = {
+  name: 'lmdb-inside',
+  setup(build) {
+    build.onResolve({ filter: /^lmdb$/, namespace: 'file' }, ({ kind }) =>
+      kind === 'require-resolve' ? { path: 'lmdb', external: true } : { path: fileURLToPath(import.meta.resolve('lmdb')) },
+    )
+    build.onLoad({ filter: /node_modules[\\/]lmdb[\\/]native\.js$/ }, ({ path }) => {
+      const before = /^let dirName = .*$/m
+      const source = readFileSync(path, 'utf8')
+      if (!before.test(source)) throw new Error(`${path} has no dirName`)
+      return { contents: source.replace(before, `let dirName = dirname(dirname(require.resolve('lmdb')))`), loader: 'js' }
+    })
+  },
+}
 const results = await Promise.all([
   esbuild.build({
     ...script,
@@ -84,7 +100,13 @@ const results = await Promise.all([
   }),
   esbuild.build({ ...script, entryPoints: { run: 'src/cmd/k8ts/run.ts' }, plugins: [clusterApart] }),
   // A script from compiled code cannot import(): it requires.
-  esbuild.build({ ...script, supported: { 'dynamic-import': false }, entryPoints: { cluster: 'src/cmd/k8ts/cluster-code.ts' } }),
+  esbuild.build({
+    ...script,
+    supported: { 'dynamic-import': false },
+    entryPoints: { cluster: 'src/cmd/k8ts/cluster-code.ts' },
+    external: [],
+    plugins: [lmdbInside],
+  }),
   esbuild.build({
     ...common,
     entryPoints: { index: 'src/index.ts' },

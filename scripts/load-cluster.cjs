@@ -10,12 +10,12 @@ const { join } = require('node:path')
 const vm = require('node:vm')
 
 const path = join(__dirname, 'cluster.cjs')
-const DIGEST = 32
-const digest = (bytes) => createHash('sha256').update(bytes).digest()
-const options = digest(
-  `${process.version} ${process.arch} ${process.execArgv.filter((a) => !a.startsWith('--cpu-prof')).join(' ')} ${process.env.NODE_OPTIONS ?? ''}`,
-)
-const name = `__CLUSTER_HASH__-${options.toString('hex', 0, 8)}.code`
+/** Against accidents, not attackers: whoever can write the file can write the digest. */
+const DIGEST = 20
+const digest = (bytes) => createHash('sha1').update(bytes).digest()
+const name = `__CLUSTER_HASH__-${process.version}-${process.arch}.code`
+// Options may change what V8 compiles: it then refuses what was compiled without them.
+const usual = process.execArgv.length === 0 && !process.env.NODE_OPTIONS
 
 function folders() {
   return [join(__dirname, '.code'), join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'k8ts')]
@@ -49,7 +49,7 @@ module.exports = () => {
   // All of it is ASCII: half the memory.
   const source = `(function(exports,require,module,__filename,__dirname){${readFileSync(path, 'latin1')}\n})`
   script = new vm.Script(source, { filename: path, cachedData })
-  wanted = !cachedData || script.cachedDataRejected === true
+  wanted = usual && (!cachedData || script.cachedDataRejected === true)
   const module_ = { exports: {} }
   script.runInThisContext()(module_.exports, require, module_, path, __dirname)
   exported = module_.exports

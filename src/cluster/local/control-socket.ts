@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { createServer, request } from 'node:http'
 
@@ -76,6 +77,7 @@ export function callControl<T = Record<string, unknown>>(socket: string, method:
 }
 
 export async function isRunning(socket: string): Promise<boolean> {
+  if (!existsSync(socket)) return false
   try {
     await callControl(socket, 'GET', '/ping', undefined, 5000)
     return true

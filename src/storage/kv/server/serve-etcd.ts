@@ -1,7 +1,7 @@
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { type AddressInfo, createServer as createNetServer, type Server, type Socket } from 'node:net'
+import { type AddressInfo, createServer as createNetServer, type Server as Listener, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
-import type { handleUnaryCall, ServerDuplexStream } from '@grpc/grpc-js'
+import type { handleUnaryCall, Server, ServerDuplexStream } from '@grpc/grpc-js'
 import type { Clock } from '../../../base/clock.ts'
 import type { Message } from '../etcdpb/codec.ts'
 import { keyBytes } from '../etcdpb/convert.ts'
@@ -40,6 +40,7 @@ const MAX_MESSAGE_BYTES = 2 * 1024 * 1024
 const PREFACE = 'PRI '
 const SNIFF_MS = 10_000
 
+type ConnectionInjector = ReturnType<Server['createConnectionInjector']>
 type Unary = (request: Message) => Promise<Message>
 
 function unary(handler: Unary): handleUnaryCall<Message, Message> {
@@ -141,59 +142,67 @@ function plainHandler(kv: KV, keys: () => Promise<number>): (request: IncomingMe
 
 /** Serves a store in etcd's own v3 API: gRPC, and plain HTTP for health, version and metrics, on one port. */
 export async function serveEtcd(kv: KV, options: ServeEtcdOptions): Promise<EtcdServer> {
-  const grpc = await import('@grpc/grpc-js')
   const header: HeaderOf = (revision) => ({ cluster_id: CLUSTER_ID, member_id: MEMBER_ID, revision: revision ?? kv.revision, raft_term: 2 })
   const keyCount = async () => (await kv.range({ key: '\0', end: '\0', countOnly: true })).count
 
-  const server = new grpc.Server({ 'grpc.max_receive_message_length': MAX_MESSAGE_BYTES, 'grpc.max_send_message_length': -1 })
   const host = options.host ?? '127.0.0.1'
   const shownHost = host.includes(':') ? `[${host}]` : host
   let url = ''
   const all = (service: Record<string, Unary>) => Object.fromEntries(Object.entries(service).map(([name, handler]) => [name, unary(handler)]))
-  server.addService(methods.KV as never, all(kvService(kv, header)))
-  server.addService(
-    methods.Watch as never,
-    { Watch: (stream: ServerDuplexStream<Message, Message>) => serveWatchStream(kv, stream, { header, clock: options.clock }) } as never,
-  )
-  server.addService(
-    methods.Lease as never,
-    {
-      ...all(leaseService(kv, header)),
-      LeaseKeepAlive: (stream: ServerDuplexStream<Message, Message>) => serveKeepAlives(kv, stream, header),
-    } as never,
-  )
-  server.addService(
-    methods.Maintenance as never,
-    all({
-      Status: async () => {
-        const size = await kv.size()
-        return {
-          header: header(),
-          version: VERSION,
-          dbSize: size.totalBytes,
-          leader: MEMBER_ID,
-          raftIndex: kv.revision,
-          raftTerm: 2,
-          raftAppliedIndex: kv.revision,
-          dbSizeInUse: size.usedBytes,
-        }
-      },
-      Alarm: async () => ({ header: header(), alarms: [] }),
-      Defragment: async () => ({ header: header() }),
-    }),
-  )
-  server.addService(
-    methods.Cluster as never,
-    all({
-      MemberList: async () => ({
-        header: header(),
-        members: [{ ID: MEMBER_ID, name: options.name ?? 'default', peerURLs: [], clientURLs: [url], isLearner: false }],
+
+  // Most stores are never asked over gRPC: it is loaded for the first who does.
+  let grpcServer: Server | undefined
+  const openGrpc = async (): Promise<ConnectionInjector> => {
+    const grpc = await import('@grpc/grpc-js')
+    const server = new grpc.Server({ 'grpc.max_receive_message_length': MAX_MESSAGE_BYTES, 'grpc.max_send_message_length': -1 })
+    grpcServer = server
+    server.addService(methods.KV as never, all(kvService(kv, header)))
+    server.addService(
+      methods.Watch as never,
+      { Watch: (stream: ServerDuplexStream<Message, Message>) => serveWatchStream(kv, stream, { header, clock: options.clock }) } as never,
+    )
+    server.addService(
+      methods.Lease as never,
+      {
+        ...all(leaseService(kv, header)),
+        LeaseKeepAlive: (stream: ServerDuplexStream<Message, Message>) => serveKeepAlives(kv, stream, header),
+      } as never,
+    )
+    server.addService(
+      methods.Maintenance as never,
+      all({
+        Status: async () => {
+          const size = await kv.size()
+          return {
+            header: header(),
+            version: VERSION,
+            dbSize: size.totalBytes,
+            leader: MEMBER_ID,
+            raftIndex: kv.revision,
+            raftTerm: 2,
+            raftAppliedIndex: kv.revision,
+            dbSizeInUse: size.usedBytes,
+          }
+        },
+        Alarm: async () => ({ header: header(), alarms: [] }),
+        Defragment: async () => ({ header: header() }),
       }),
-    }),
-  )
-  const injector = server.createConnectionInjector(grpc.ServerCredentials.createInsecure())
+    )
+    server.addService(
+      methods.Cluster as never,
+      all({
+        MemberList: async () => ({
+          header: header(),
+          members: [{ ID: MEMBER_ID, name: options.name ?? 'default', peerURLs: [], clientURLs: [url], isLearner: false }],
+        }),
+      }),
+    )
+    return server.createConnectionInjector(grpc.ServerCredentials.createInsecure())
+  }
+  let opening: Promise<ConnectionInjector> | undefined
   const http = createHttpServer({ headersTimeout: SNIFF_MS, requestTimeout: SNIFF_MS }, plainHandler(kv, keyCount))
 
+  let closed = false
   const sockets = new Set<Socket>()
   const accept = (socket: Socket) => {
     sockets.add(socket)
@@ -207,13 +216,18 @@ export async function serveEtcd(kv: KV, options: ServeEtcdOptions): Promise<Etcd
       socket.unshift(chunk)
       if (chunk.length < PREFACE.length && PREFACE.startsWith(chunk.toString('latin1'))) return void socket.once('readable', sniff)
       late.cancel()
-      if (chunk.toString('latin1', 0, PREFACE.length) === PREFACE) injector.injectConnection(socket)
-      else http.emit('connection', socket)
+      if (chunk.toString('latin1', 0, PREFACE.length) === PREFACE) {
+        opening ??= openGrpc()
+        opening.then(
+          (injector) => !closed && !socket.destroyed && injector.injectConnection(socket),
+          () => socket.destroy(),
+        )
+      } else http.emit('connection', socket)
     }
     socket.once('readable', sniff)
   }
   const { tls } = options
-  const listener: Server = tls
+  const listener: Listener = tls
     ? createTlsServer(
         {
           cert: tls.cert,
@@ -240,11 +254,12 @@ export async function serveEtcd(kv: KV, options: ServeEtcdOptions): Promise<Etcd
     port,
     url,
     close: async () => {
-      const closed = new Promise<void>((resolve) => listener.close(() => resolve()))
-      server.forceShutdown()
+      closed = true
+      const ended = new Promise<void>((resolve) => listener.close(() => resolve()))
+      grpcServer?.forceShutdown()
       http.close()
       for (const socket of sockets) socket.destroy()
-      await closed
+      await ended
     },
   }
 }
