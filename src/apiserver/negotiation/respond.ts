@@ -118,7 +118,7 @@ export class Responder {
   }
 
   tableMaker(context: RequestContext, endpoint: Endpoint, form: Negotiated): TableMaker {
-    return new TableMaker(endpoint, includeObjectOf(context), form.asVersion as string, this.clock.now())
+    return new TableMaker(endpoint, includeObjectOf(context), form.asVersion as string, () => this.clock.now())
   }
 }
 

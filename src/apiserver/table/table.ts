@@ -54,10 +54,10 @@ export class TableMaker {
   private readonly endpoint: Endpoint
   private readonly include: IncludeObject
   private readonly version: string
-  private readonly now: number
+  private readonly now: () => number
 
-  /** @param version v1 or v1beta1 @param now ms */
-  constructor(endpoint: Endpoint, include: IncludeObject, version: string, now: number) {
+  /** @param version v1 or v1beta1 @param now ms; asked for each row, since a watch makes rows as long as it lasts */
+  constructor(endpoint: Endpoint, include: IncludeObject, version: string, now: () => number) {
     this.endpoint = endpoint
     this.include = include
     this.version = version
@@ -103,7 +103,7 @@ export class TableMaker {
   private row(object: KubeObject): Record<string, unknown> {
     const stored = this.endpoint.converts ? this.endpoint.toStorage(object) : object
     const columns = this.endpoint.columns
-    const cells = columns ? columns.cells(stored as never, this.now) : [object.metadata.name ?? '', object.metadata.creationTimestamp ?? '']
+    const cells = columns ? columns.cells(stored as never, this.now()) : [object.metadata.name ?? '', object.metadata.creationTimestamp ?? '']
     const conditions = columns?.conditions?.(stored as never)
     return {
       cells,
