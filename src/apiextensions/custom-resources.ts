@@ -26,6 +26,9 @@ export interface CustomResourcesOptions {
   readonly validateRules?: RuleValidator
 }
 
+/** A store that could not be read is tried again after this long, ms. */
+const RESTART_DELAY = 500
+
 /** Instances that still hold finalizers are looked at again this often, ms. */
 const CLEANUP_RETRY = 100
 
@@ -48,6 +51,7 @@ export class CustomResources {
   private readonly retries = new Map<string, Timer>()
   private readonly queue = new Set<string>()
   private watch: StorageWatch | undefined
+  private restart: Timer | undefined
   private running = false
   private stopped = false
 
@@ -61,13 +65,25 @@ export class CustomResources {
   /** Serves what is defined already, then follows changes until `stop`. */
   async start(): Promise<void> {
     const list = await this.definitions.storage.list({})
+    if (this.stopped) return
+    const there = new Set(list.items.map((item) => (item.object as Definition).metadata.name))
+    for (const [name, definition] of this.known) if (!there.has(name)) this.forget(definition)
     for (const item of list.items) this.see(item.object as Definition)
     await this.drain()
     this.follow(list.resourceVersion)
   }
 
+  /** The store was gone: what is served stays until it is back. */
+  private startAgain(): void {
+    if (this.stopped) return
+    this.restart = this.options.clock.setTimeout(() => {
+      this.start().catch(() => this.startAgain())
+    }, RESTART_DELAY)
+  }
+
   stop(): void {
     this.stopped = true
+    this.restart?.cancel()
     this.watch?.stop()
     for (const timer of this.retries.values()) timer.cancel()
     for (const name of [...this.served.keys()]) this.withdraw(name)
@@ -91,7 +107,7 @@ export class CustomResources {
       },
       onClose: (error) => {
         if (this.stopped) return
-        if (error) void this.start()
+        if (error) this.startAgain()
         else this.follow(last)
       },
     })

@@ -235,6 +235,8 @@ export class Kubelet implements PodSyncer {
         ...(options.applyPodDefaults ? { applyDefaults: options.applyPodDefaults } : {}),
         ...(options.validatePod ? { validate: options.validatePod } : {}),
         ...(options.fileCheckMs ? { pollMs: options.fileCheckMs } : {}),
+        onInvalid: (file, message) =>
+          this.recorder.event(this.node.reference(), 'Warning', 'FailedValidation', `Error validating pod from file ${file}, ignoring: ${message}`),
         onDuplicate: (pod) =>
           this.recorder.event(
             podReference(pod),

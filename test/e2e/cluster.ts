@@ -59,8 +59,10 @@ export class TestCluster {
     if (code !== 0) throw new Error(`k8ts down ended with ${code}:\n${output}\n${this.log()}`)
   }
 
-  get server(): string {
-    return `https://127.0.0.1:${this.port}`
+  /** The ports a page's reader has, and those of this cluster. */
+  portWords(): Record<string, string> {
+    const state = JSON.parse(readFileSync(join(this.dataDir, 'state.json'), 'utf8')) as { securePort: number; etcdPort: number }
+    return { '127.0.0.1:6443': `127.0.0.1:${state.securePort}`, '127.0.0.1:2379': `127.0.0.1:${state.etcdPort}` }
   }
 
   /** Process ids of the cluster and, with real containers, of its containerd. */
@@ -73,7 +75,11 @@ export class TestCluster {
   /** The end of the cluster's own log. */
   log(lines = 40): string {
     try {
-      return readFileSync(join(this.dataDir, 'k8ts.log'), 'utf8').split('\n').slice(-lines).join('\n')
+      return readFileSync(join(this.dataDir, 'k8ts.log'), 'utf8')
+        .split('\n')
+        .slice(-lines)
+        .map((l) => l.slice(0, 300))
+        .join('\n')
     } catch {
       return '(no log)'
     }

@@ -66,7 +66,11 @@ async function play(text: string, runtime: 'real' | 'simulated', nodeName: strin
   let commands = 0
   try {
     await cluster.up()
-    const result = await runPage(text, { runtime, env: cluster.env, ...(a.verbose ? { onStep: (s: string) => console.log(`     $ ${s}`) } : {}) })
+    const result = await runPage(vary(text, cluster.portWords()), {
+      runtime,
+      env: cluster.env,
+      ...(a.verbose ? { onStep: (s: string) => console.log(`     $ ${s}`) } : {}),
+    })
     commands = result.commands
   } catch (e) {
     failure = e

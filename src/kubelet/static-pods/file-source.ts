@@ -19,6 +19,8 @@ export interface FileSourceOptions {
   /** How often everything is read again whatever the file system tells. @default 20 s */
   pollMs?: number
   onDuplicate?: (pod: Pod) => void
+  /** A manifest that makes no Pod; told once for each text of the file. */
+  onInvalid?: (file: string, message: string) => void
 }
 
 const SETTLE_MS = 20
@@ -143,7 +145,9 @@ export class FileSource implements PodSource {
       })
       return entry.pod
     } catch (error) {
-      log.error('static pod manifest is not used', { file, err: (error as Error).message })
+      const { message } = error as Error
+      log.error('static pod manifest is not used', { file, err: message })
+      this.options.onInvalid?.(file, message)
       return undefined
     }
   }
