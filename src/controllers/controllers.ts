@@ -166,7 +166,6 @@ export const controllers: readonly ControllerDescriptor[] = [
     start: (c) => new BootstrapSigner(c).run(),
   },
   { name: 'token-cleaner-controller', aliases: ['tokencleaner'], account: 'token-cleaner', onByDefault: false, start: (c) => new TokenCleaner(c).run() },
-  { name: 'resourcequota-controller', aliases: ['resourcequota'], account: 'resourcequota-controller', start: (c) => new ResourceQuotaController(c).run() },
   { name: 'garbage-collector-controller', aliases: ['garbagecollector'], account: 'generic-garbage-collector', start: (c) => new GarbageCollector(c).run() },
 ]
 

@@ -377,11 +377,3 @@ function finish(object: Record<string, unknown>, meta: TypeMeta, source: unknown
   }
   return finished
 }
-
-/** Patched text in messages has the keys of the object itself in order, as upstream's library leaves them. */
-function sortedTop(value: unknown): unknown {
-  if (value === null || typeof value !== 'object' || Array.isArray(value)) return value
-  const out: Record<string, unknown> = {}
-  for (const key of Object.keys(value).sort()) setOwn(out, key, (value as Record<string, unknown>)[key])
-  return out
-}

@@ -99,7 +99,7 @@ export class DiscoveryPaths {
   /** The media type in which the aggregated form is wanted before any other. */
   private aggregatedType(context: RequestContext): MediaType | undefined {
     const header = context.request.headers.accept
-    if (!header || !header.includes('APIGroupDiscoveryList')) return undefined
+    if (!header?.includes('APIGroupDiscoveryList')) return undefined
     for (const clause of this.responder.negotiator.parse(header)) {
       const type = ALL_TYPES.find((t) => t === clause.type || clause.type === '*/*' || clause.type === 'application/*')
       if (!type) continue

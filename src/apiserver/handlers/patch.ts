@@ -12,7 +12,6 @@ import { optionsObject, prepareNew, toDefaultedStorage, warnDuplicateOwners } fr
 import {
   AdmissionGate,
   authorizeCreate,
-  BODY_LIMIT,
   checkTarget,
   ensureName,
   type HandlerEnvironment,

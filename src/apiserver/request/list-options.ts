@@ -105,7 +105,7 @@ const UINT = /^\d{1,20}$/
 export function parseResourceVersion(text: string): number | undefined {
   if (!UINT.test(text)) return undefined
   const value = Number(text)
-  return value <= Number.MAX_SAFE_INTEGER ? value : Number.MAX_SAFE_INTEGER
+  return Math.min(value, Number.MAX_SAFE_INTEGER)
 }
 
 export function badVersionText(text: string): string {

@@ -121,7 +121,7 @@ function clientCertificate(socket: TLSSocket | undefined): Credentials['clientCe
   peer.read = true
   if (!socket.authorized) return undefined
   const certificate = socket.getPeerCertificate()
-  if (!certificate || !certificate.raw) return undefined
+  if (!certificate?.raw) return undefined
   const subject = certificate.subject as unknown as Record<string, string | string[] | undefined>
   const list = (v: string | string[] | undefined) => (v === undefined ? [] : Array.isArray(v) ? v : [v])
   peer.credentials = { commonName: list(subject.CN)[0] ?? '', organizations: list(subject.O), raw: certificate.raw }

@@ -195,7 +195,7 @@ export class InProcessRuntime implements ContainerRuntime {
 
   async createContainer(sandboxId: string, config: ContainerConfig, _sandboxConfig: PodSandboxConfig): Promise<string> {
     const sandbox = this.sandboxes.get(sandboxId)
-    if (!sandbox || sandbox.state !== 'READY') throw new RuntimeError('Unknown', `failed to find sandbox id "${sandboxId}": not found`)
+    if (sandbox?.state !== 'READY') throw new RuntimeError('Unknown', `failed to find sandbox id "${sandboxId}": not found`)
     const image = await this.images.imageStatus(config.image)
     await this.engine.create(sandbox, config)
     const record: ContainerRecord = {
