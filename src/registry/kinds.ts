@@ -11,12 +11,16 @@ import { nodeKind } from './core/node/kind.ts'
 import { podKinds } from './core/pod/kinds.ts'
 import { resourceQuotaKind } from './core/resource-quota/kind.ts'
 import { secretKind } from './core/secret/kind.ts'
+import { serviceKind } from './core/service/kind.ts'
+import type { ServicePools } from './core/service/reservation.ts'
 import { serviceAccountKind } from './core/service-account/kind.ts'
 import { rbacKinds } from './rbac/kinds.ts'
 
 export interface KindsOptions {
   /** Keeps users from granting what they do not have. */
   escalation?: EscalationGuard
+  /** Where Services get addresses and ports; without it they get none. */
+  services?: ServicePools
 }
 
 /** Every kind with behaviour of its own. What is not here is served by its schema alone. */
@@ -34,6 +38,7 @@ export function serverKinds(options: KindsOptions = {}): KindRegistration[] {
     namespaceKind,
     nodeKind,
     limitRangeKind,
+    serviceKind(options.services),
     resourceQuotaKind,
   ] as KindRegistration[]
 }

@@ -20,7 +20,7 @@ import { KeyExistsError, type ObjectStorage, type StoredObject, type WriteMeta }
 import { checkDeletePreconditions, isReadyToGo, planDeletion } from './deletion.ts'
 import { type ResolvedStrategy, resolveStrategy } from './generic-strategy.ts'
 import { generateName, orderedMetadata, wipeSystemFields } from './metadata.ts'
-import type { Strategy, StrategyContext, SubresourceStrategy } from './strategy.ts'
+import type { Reservation, Strategy, StrategyContext, SubresourceStrategy } from './strategy.ts'
 import type { WriteEnvironment } from './strategy-context.ts'
 import { formatTime } from './timestamp.ts'
 
@@ -68,6 +68,11 @@ class RemoveInstead {
     this.object = object
     this.resourceVersion = resourceVersion
   }
+}
+
+/** What the current attempt of an update has taken of shared pools. */
+interface HeldReservation {
+  reservation?: Reservation
 }
 
 /** Carries the result of a dry run out of the compare-and-swap loop. */
@@ -160,6 +165,26 @@ export class ResourceStore {
     }
     if (generated) meta.name = generateName(this.environment.random, meta.generateName as string)
     if (strategy.statusOnMain === 'drop') this.dropStatus(object)
+    if (!strategy.reserve) return this.storeNew(scope, object, validateAdmission, generated)
+    const reservation = await strategy.reserve(object as never, undefined, scope.context)
+    try {
+      const written = await this.storeNew(scope, object, validateAdmission, generated)
+      await reservation.commit()
+      return written
+    } catch (error) {
+      await reservation.release()
+      throw error
+    }
+  }
+
+  private async storeNew(
+    scope: WriteScope,
+    object: KubeObject,
+    validateAdmission: ((object: KubeObject) => Promise<void> | void) | undefined,
+    generated: boolean,
+  ): Promise<Written> {
+    const meta = object.metadata
+    const strategy = this.strategy
     strategy.prepareForCreate?.(object as never, scope.context)
     const errors: ErrorList = validateObjectMeta(
       meta,
@@ -229,12 +254,19 @@ export class ResourceStore {
   async update(scope: WriteScope, namespace: string, name: string, hooks: UpdateHooks): Promise<Written> {
     const key = this.key(namespace, name)
     for (;;) {
+      const held: HeldReservation | undefined = this.strategy.reserve && !hooks.subresource ? {} : undefined
+      let committed = false
       try {
         const stored = await this.storage.update(
           key,
           async (current) => {
             if (!current) return this.createOnUpdate(scope, name, hooks)
-            const next = await this.nextState(scope, current.object, hooks)
+            if (held?.reservation) {
+              const { reservation } = held
+              delete held.reservation
+              await reservation.release()
+            }
+            const next = await this.nextState(scope, current.object, hooks, held)
             if (next === 'keep') {
               if (isReadyToGo(this.strategy, current.object, current.object)) throw new RemoveInstead(current.object, current.resourceVersion)
               if (scope.dryRun) throw new DryRunResult({ object: current.object })
@@ -246,13 +278,19 @@ export class ResourceStore {
           },
           this.writeMeta(scope),
         )
+        await held?.reservation?.commit()
+        committed = true
         return new StoredResult(stored, false)
       } catch (signal) {
+        if (!committed) await held?.reservation?.release()
         if (signal instanceof DryRunResult) return signal.written
         if (signal instanceof NewObject) return signal.written
         if (!(signal instanceof RemoveInstead)) throw signal
         const gone = await this.removeAt(scope, key, signal)
-        if (gone) return { object: gone, removed: true }
+        if (gone) {
+          if (!scope.dryRun) await this.strategy.afterDelete?.(signal.object as never)
+          return { object: gone, removed: true }
+        }
       }
     }
   }
@@ -290,7 +328,7 @@ export class ResourceStore {
     throw new NewObject(await this.create(scope, object, hooks.validateCreate))
   }
 
-  private async nextState(scope: WriteScope, old: KubeObject, hooks: UpdateHooks): Promise<KubeObject | 'keep'> {
+  private async nextState(scope: WriteScope, old: KubeObject, hooks: UpdateHooks, held: HeldReservation | undefined): Promise<KubeObject | 'keep'> {
     const strategy = this.strategy
     const object = await hooks.transform(old)
     const meta = object.metadata
@@ -324,6 +362,9 @@ export class ResourceStore {
       }
     } else {
       if (strategy.statusOnMain === 'drop') keepStatus(object, old)
+      if (held && strategy.reserve) {
+        held.reservation = await strategy.reserve(object as never, old as never, scope.context)
+      }
       strategy.prepareForUpdate?.(object as never, old as never, scope.context)
       if (
         strategy.generationMode === 'spec' &&
@@ -414,6 +455,7 @@ export class ResourceStore {
           continue
         }
         if (!gone) throw newNotFound(this.gr, name)
+        await this.strategy.afterDelete?.(gone.object as never)
         return { object: gone.object, removed: true, stored: gone }
       }
       if (scope.dryRun) return { object: deepFreeze(step.object), ...(step.thenRemove ? { removed: true } : {}) }

@@ -42,6 +42,15 @@ export interface Strategy<T extends KubeObject = KubeObject> {
   /** Fields cleared or kept by prepare: on create `status` is dropped, on update it is kept from old, unless the strategy says otherwise. */
   statusOnMain?: 'drop' | 'keep'
 
+  /**
+   * Takes what the object needs of shared pools (addresses, ports) before it is prepared and validated, and writes it into the object.
+   * @param old absent on create; frozen
+   * @throws StatusError when something is not to be had
+   */
+  reserve?(obj: T, old: T | undefined, context: StrategyContext): Promise<Reservation>
+  /** The object is gone from the store: what it had of shared pools goes back. */
+  afterDelete?(obj: T): Promise<void>
+
   /** Fills defaults of the versioned type in place (schema-driven ones are done already). */
   defaults?(obj: T): void
   prepareForCreate?(obj: T, context: StrategyContext): void
@@ -74,6 +83,14 @@ export interface Strategy<T extends KubeObject = KubeObject> {
   selectableFields?(obj: T): Record<string, string>
   /** All selectable labels, so that an unknown one is refused before any object is read. */
   selectableFieldLabels?: readonly string[] | ((group: string) => readonly string[])
+}
+
+/** What a write has taken of shared pools until its outcome is known; exactly one of the methods is called. */
+export interface Reservation {
+  /** The object is stored: what it no longer uses goes free. */
+  commit(): Promise<void>
+  /** It is not: what was taken for it goes free. */
+  release(): Promise<void>
 }
 
 /** A second way to write the same objects, such as `status`: it picks what may change. */

@@ -37,8 +37,12 @@ import { selfSubjectReviewHandler, tokenReviewHandler } from '../../registry/aut
 import { accessReviewHandlers } from '../../registry/authorization/reviews.ts'
 import { bindingHandler, podBinding } from '../../registry/core/pod/binding.ts'
 import { evictionHandler } from '../../registry/core/pod/eviction.ts'
+import { createServicePools } from '../../registry/core/service/pools.ts'
+import { ServiceRepair } from '../../registry/core/service/repair.ts'
 import { serverKinds } from '../../registry/kinds.ts'
 import type { KV } from '../../storage/kv/kv.ts'
+
+const SERVICE_REPAIR_MS = 3 * 60_000
 
 export interface ApiServerConfig {
   kv: KV
@@ -57,6 +61,8 @@ export interface ApiServerConfig {
     publicKeys: readonly string[]
   }
   serviceClusterIPRange: string
+  /** @default 30000-32767 */
+  serviceNodePortRange?: { first: number; last: number }
   advertiseAddress: string
   securePort: number
   /** Names of admission plugins, beside the defaults. */
@@ -114,6 +120,12 @@ export function buildApiServer(config: ApiServerConfig): RunningApiServer {
   ]
   const guard = escalationGuard(resolver, (attributes: Attributes) => authorizer.authorize(attributes))
   const sign = config.serviceAccounts.signingKey
+  const services = createServicePools({
+    client: loopback,
+    kv: config.kv,
+    clusterIPRange: config.serviceClusterIPRange,
+    ...(config.serviceNodePortRange ? { nodePortRange: config.serviceNodePortRange } : {}),
+  })
   const hooks = bootstrapHooks({
     client: loopback,
     clock,
@@ -130,7 +142,7 @@ export function buildApiServer(config: ApiServerConfig): RunningApiServer {
     clock,
     random,
     log,
-    kinds: [...serverKinds({ escalation: guard }), definitionKind as KindRegistration],
+    kinds: [...serverKinds({ escalation: guard, services }), definitionKind as KindRegistration],
     authenticators,
     authorizers,
     admission: admissionPlugins(
@@ -157,6 +169,17 @@ export function buildApiServer(config: ApiServerConfig): RunningApiServer {
     ...(config.connectHandlers ? { connectHandlers: config.connectHandlers } : {}),
     postStartHooks: [
       ...hooks.map((h) => ({ name: h.name, run: () => h.run(signal) })),
+      {
+        name: 'start-service-ip-repair-controllers',
+        run: async () => {
+          const repair = new ServiceRepair(loopback, services)
+          await repair.run()
+          const timer = clock.setInterval(() => {
+            repair.run().catch((error: unknown) => log.error('repair of service addresses and ports failed', { error: String(error) }))
+          }, SERVICE_REPAIR_MS)
+          signal.addEventListener('abort', () => timer.cancel(), { once: true })
+        },
+      },
       {
         name: 'start-apiextensions-controllers',
         run: async (started) => {
