@@ -1,3 +1,4 @@
+import { yielder } from '../base/index.ts'
 import type { Informer } from '../client/cache/informer.ts'
 import type { RateLimiter } from '../client/workqueue/rate-limiter.ts'
 import { WorkQueue } from '../client/workqueue/work-queue.ts'
@@ -5,6 +6,7 @@ import type { ControllerContext } from './controller-context.ts'
 
 /** What a reconcile wants next; nothing means: wait for the next change. */
 export interface ReconcileResult {
+  /** 0 means soon: with back-off, so that a condition that stays cannot keep a worker busy. */
   requeueAfterMs?: number
 }
 
@@ -65,7 +67,10 @@ export class Controller {
 
   private async work(): Promise<void> {
     const { queue } = this
+    // Reconciles answered from caches alone never leave the microtask queue.
+    const rest = yielder()
     for (;;) {
+      await rest()
       const key = await queue.get()
       if (key === undefined) return
       try {
@@ -82,8 +87,13 @@ export class Controller {
     const { name, maxRetries, reconcile } = this.options
     try {
       const result = await reconcile(key)
+      const after = result?.requeueAfterMs
+      if (after !== undefined && after <= 0) {
+        queue.addRateLimited(key)
+        return
+      }
       queue.forget(key)
-      if (result?.requeueAfterMs !== undefined) queue.addAfter(key, result.requeueAfterMs)
+      if (after !== undefined) queue.addAfter(key, after)
     } catch (error) {
       if (signal.aborted) return
       const err = error instanceof Error ? error.message : String(error)

@@ -8,6 +8,8 @@ import { eventKind } from './core/event/kind.ts'
 import { limitRangeKind } from './core/limit-range/kind.ts'
 import { namespaceKind } from './core/namespace/kind.ts'
 import { nodeKind } from './core/node/kind.ts'
+import { persistentVolumeKind } from './core/persistent-volume/kind.ts'
+import { persistentVolumeClaimKind } from './core/persistent-volume-claim/kind.ts'
 import { podKinds } from './core/pod/kinds.ts'
 import { resourceQuotaKind } from './core/resource-quota/kind.ts'
 import { secretKind } from './core/secret/kind.ts'
@@ -15,6 +17,7 @@ import { serviceKind } from './core/service/kind.ts'
 import type { ServicePools } from './core/service/reservation.ts'
 import { serviceAccountKind } from './core/service-account/kind.ts'
 import { rbacKinds } from './rbac/kinds.ts'
+import { storageKinds } from './storage/kinds.ts'
 
 export interface KindsOptions {
   /** Keeps users from granting what they do not have. */
@@ -31,6 +34,9 @@ export function serverKinds(options: KindsOptions = {}): KindRegistration[] {
     ...podKinds,
     ...appsKinds,
     ...batchKinds,
+    ...storageKinds,
+    persistentVolumeKind,
+    persistentVolumeClaimKind,
     configMapKind,
     eventKind,
     secretKind,

@@ -155,9 +155,9 @@ export class VolumeBinder {
   private async askProvisioner(claim: PersistentVolumeClaim, provisioner: string): Promise<void> {
     const annotations = claim.metadata.annotations ?? {}
     if (annotations[PROVISIONER] !== provisioner || annotations[BETA_PROVISIONER] !== provisioner) {
-      await this.claimClient(claim).patch(claim.metadata.name ?? '', 'merge', {
-        metadata: { annotations: { [PROVISIONER]: provisioner, [BETA_PROVISIONER]: provisioner } },
-      })
+      const copy = deepCopy(claim)
+      copy.metadata.annotations = { ...annotations, [PROVISIONER]: provisioner, [BETA_PROVISIONER]: provisioner }
+      await this.claimClient(claim).update(copy)
     }
     const message = `Waiting for a volume to be created either by the external provisioner '${provisioner}' or manually by the system administrator. If volume creation is delayed, please verify that the provisioner is running and correctly registered.`
     this.claimEvent(claim, 'Normal', 'ExternalProvisioning', message)

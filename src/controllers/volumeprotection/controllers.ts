@@ -2,12 +2,21 @@ import type { PersistentVolume, PersistentVolumeClaim, Pod } from '../../api/cor
 import { resources } from '../../api/handles.generated.ts'
 import { isNotFound } from '../../apimachinery/errors.ts'
 import { objectKey, splitKey } from '../../apimachinery/object.ts'
+import { deepCopy } from '../../base/index.ts'
 import type { Informer } from '../../client/index.ts'
 import { Controller, type ControllerContext } from '../../controller-runtime/index.ts'
 
 const PVC_FINALIZER = 'kubernetes.io/pvc-protection'
 const PV_FINALIZER = 'kubernetes.io/pv-protection'
 const CLAIM_INDEX = 'claims'
+
+/** A copy to be written by update: these controllers have no right to patch. */
+function withFinalizers<T extends PersistentVolume | PersistentVolumeClaim>(object: T, finalizers: string[]): T {
+  const copy = deepCopy(object)
+  if (finalizers.length > 0) copy.metadata.finalizers = finalizers
+  else delete copy.metadata.finalizers
+  return copy
+}
 
 /** Claims a Pod uses, ephemeral ones by their generated names. */
 function claimsOf(pod: Pod): string[] {
@@ -70,12 +79,8 @@ export class ClaimProtectionController {
   }
 
   private async write(claim: PersistentVolumeClaim, finalizers: string[]): Promise<void> {
-    const patch = { metadata: { resourceVersion: claim.metadata.resourceVersion, finalizers: finalizers.length > 0 ? finalizers : null } }
     try {
-      await this.context.client
-        .resource(resources.corev1.persistentvolumeclaims)
-        .namespace(claim.metadata.namespace)
-        .patch(claim.metadata.name ?? '', 'merge', patch)
+      await this.context.client.resource(resources.corev1.persistentvolumeclaims).namespace(claim.metadata.namespace).update(withFinalizers(claim, finalizers))
     } catch (error) {
       if (!isNotFound(error)) throw error
     }
@@ -89,9 +94,8 @@ export class VolumeProtectionController {
   constructor(context: ControllerContext) {
     const volumes = context.informers.informer(resources.corev1.persistentvolumes)
     const write = async (volume: PersistentVolume, finalizers: string[]) => {
-      const patch = { metadata: { resourceVersion: volume.metadata.resourceVersion, finalizers: finalizers.length > 0 ? finalizers : null } }
       try {
-        await context.client.resource(resources.corev1.persistentvolumes).patch(volume.metadata.name ?? '', 'merge', patch)
+        await context.client.resource(resources.corev1.persistentvolumes).update(withFinalizers(volume, finalizers))
       } catch (error) {
         if (!isNotFound(error)) throw error
       }

@@ -27,6 +27,9 @@ const GO_NAMES: Readonly<Record<string, string>> = {
   storageos: 'StorageOS',
 }
 
+/** Types of the API machinery have no internal form: they print as in JSON. */
+const PLAIN = 'k8s.io/apimachinery/'
+
 const goName = (name: string): string => GO_NAMES[name] ?? `${name[0]?.toUpperCase()}${name.slice(1)}`
 
 /** The value with every field of its type, absent ones as Go prints their zero. */
@@ -34,6 +37,7 @@ function full(value: unknown, schema: Schema): unknown {
   if (value === undefined || value === null) return null
   switch (schema.kind) {
     case 'struct': {
+      if (schema.name.startsWith(PLAIN)) return value
       const source = value as Record<string, unknown>
       return Object.fromEntries(schema.fields.map((f) => [goName(f.name), fullField(source[f.name], f)]))
     }
@@ -71,14 +75,14 @@ function fullField(value: unknown, field: FieldSchema): unknown {
   }
 }
 
-function lines(spec: PodSpec): string[] {
-  return JSON.stringify(full(spec, builtinTypes.structType('k8s.io/api/core/v1.PodSpec')), null, 1).split('\n')
-}
+const lines = (value: object, type: string): string[] => JSON.stringify(full(value, builtinTypes.structType(`k8s.io/api/core/v1.${type}`)), null, 1).split('\n')
 
-/** What differs between two specs, as a unified diff of their printed form: one hunk around all differences. */
-export function podSpecDifference(before: PodSpec, after: PodSpec): string {
-  const a = lines(before)
-  const b = lines(after)
+export const podSpecDifference = (before: PodSpec, after: PodSpec): string => specDifference('PodSpec', before, after)
+
+/** What differs between two values of a core type, as a unified diff of their printed form: one hunk around all differences. */
+export function specDifference(type: string, before: object, after: object): string {
+  const a = lines(before, type)
+  const b = lines(after, type)
   let head = 0
   while (head < a.length && head < b.length && a[head] === b[head]) head++
   let tail = 0
