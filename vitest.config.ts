@@ -6,7 +6,7 @@ export default defineConfig({
     pool: 'threads',
     isolate: false,
     maxWorkers: 2,
-    testTimeout: 20_000,
+    testTimeout: 120_000,
     reporters: ['default', './scripts/count-reporter.mjs'],
   },
 })
