@@ -158,6 +158,16 @@ export class Cluster {
       names.forEach((n, i) => {
         nodes.startSimulated(n, i, { ...MACHINE, ...options.machine })
       })
+      // Pods are admitted once their namespace has its service account, which a controller makes.
+      if (options.controllers !== false) {
+        const accounts = client.resource(resources.corev1.serviceaccounts).namespace('default')
+        await cluster.until(() =>
+          accounts.get('default').then(
+            () => true,
+            () => false,
+          ),
+        )
+      }
       const list = client.resource(resources.corev1.nodes)
       await cluster.until(async () => {
         const { items } = await list.list()
@@ -207,6 +217,17 @@ export class Cluster {
       if (virtual.advance) await virtual.advance(100)
       else await this.clock.sleep(5)
     }
+  }
+
+  /** Waits for `work`, moving a virtual clock as far as it needs: what the server itself waits for would otherwise never come. */
+  async run<T>(work: Promise<T>): Promise<T> {
+    let done = false
+    const mark = () => {
+      done = true
+    }
+    work.then(mark, mark)
+    await this.until(() => done)
+    return work
   }
 
   /** Ends everything; afterwards no timer, watch or socket of the cluster is left. */

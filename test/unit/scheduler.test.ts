@@ -4,9 +4,10 @@ import { type Client, Cluster, type corev1, resources, seededRandom, VirtualCloc
 let cluster: Cluster
 let client: Client
 let count = 0
+const clock = new VirtualClock()
 
 beforeAll(async () => {
-  cluster = await Cluster.start({ clock: new VirtualClock(), random: seededRandom(3), nodes: 3, machine: { cpus: 4, memoryBytes: 8 * 2 ** 30 } })
+  cluster = await Cluster.start({ clock, random: seededRandom(3), nodes: 3, machine: { cpus: 4, memoryBytes: 8 * 2 ** 30 } })
   client = cluster.client
 })
 afterAll(() => cluster.stop())
@@ -17,7 +18,7 @@ const nodes = () => client.resource(resources.corev1.nodes)
 async function create(spec: Partial<corev1.PodSpec> & { cpu?: string }, metadata: Partial<corev1.Pod['metadata']> = {}): Promise<string> {
   const name = `p${++count}`
   const { cpu, ...rest } = spec
-  await pods().create({
+  const pod = {
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: { name, ...metadata },
@@ -26,7 +27,8 @@ async function create(spec: Partial<corev1.PodSpec> & { cpu?: string }, metadata
       containers: [{ name: 'main', image: 'nginx', ...(cpu ? { resources: { requests: { cpu } } } : {}) }],
       ...rest,
     },
-  } as unknown as corev1.Pod)
+  } as unknown as corev1.Pod
+  await cluster.run(pods().create(pod))
   return name
 }
 
@@ -47,8 +49,10 @@ const refused = async (name: string): Promise<string> => {
 }
 
 const remove = async (...names: string[]) => {
-  for (const name of names) await pods().delete(name, { gracePeriodSeconds: 0 })
+  for (const name of names) await cluster.run(pods().delete(name, { gracePeriodSeconds: 0 }))
 }
+
+const patchNode = (name: string, type: 'merge', patch: unknown) => cluster.run(nodes().patch(name, type, patch))
 
 const NOT_HELPFUL = 'no new claims to deallocate, preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling.'
 
@@ -110,15 +114,17 @@ describe('the scheduler', () => {
 
   test('a cordoned node and an untolerated taint are left out, and used again when they go', async () => {
     const [a, b, c] = (await nodes().list()).items.map((n) => n.metadata.name as string)
-    await nodes().patch(a as string, 'merge', { spec: { unschedulable: true } })
-    await nodes().patch(b as string, 'merge', { spec: { taints: [{ key: 'k', value: 'v', effect: 'NoSchedule' }] } })
+    await patchNode(a as string, 'merge', { spec: { unschedulable: true } })
+    await patchNode(b as string, 'merge', { spec: { taints: [{ key: 'k', value: 'v', effect: 'NoSchedule' }] } })
+    // The scheduler hears of it a moment later.
+    await clock.advance(50)
     const name = await create({ cpu: '100m' })
     expect(await scheduled(name)).toBe(c)
     const both = await create({ cpu: '100m', nodeSelector: { 'kubernetes.io/hostname': a as string } })
     expect(await refused(both)).toContain('node(s) were unschedulable')
-    await nodes().patch(a as string, 'merge', { spec: { unschedulable: null } })
+    await patchNode(a as string, 'merge', { spec: { unschedulable: null } })
     expect(await scheduled(both)).toBe(a)
-    await nodes().patch(b as string, 'merge', { spec: { taints: null } })
+    await patchNode(b as string, 'merge', { spec: { taints: null } })
     await remove(name, both)
   })
 
@@ -139,7 +145,8 @@ describe('the scheduler', () => {
 
   test('a Pod of higher priority takes the place of one of lower', async () => {
     const classes = client.resource(resources.schedulingv1.priorityclasses)
-    await classes.create({ metadata: { name: 'high' }, value: 1000 } as never)
+    await cluster.run(classes.create({ metadata: { name: 'high' }, value: 1000 } as never))
+    await clock.advance(50)
     const low: string[] = []
     for (let i = 0; i < 3; i++) low.push(await create({ cpu: '3', terminationGracePeriodSeconds: 1 }))
     for (const name of low) await scheduled(name)
@@ -156,7 +163,7 @@ describe('the scheduler', () => {
   test('gated Pods wait without an event until their gates are gone', async () => {
     const name = await create({ schedulingGates: [{ name: 'example.com/wait' }] } as never)
     expect(await refused(name)).toBe('Scheduling is blocked due to non-empty scheduling gates')
-    await pods().patch(name, 'merge', { spec: { schedulingGates: null } })
+    await cluster.run(pods().patch(name, 'merge', { spec: { schedulingGates: null } }))
     await scheduled(name)
     await remove(name)
   })
