@@ -54,6 +54,18 @@ export class TestCluster {
     if (code !== 0) throw new Error(`k8ts up ended with ${code}:\n${output}\n${this.log()}`)
   }
 
+  /** Waits until Pods can be made and placed: the default account is there, and nothing keeps Pods off the node. */
+  async settled(): Promise<void> {
+    const end = performance.now() + 30_000
+    for (;;) {
+      const account = await this.run('kubectl', ['get', 'serviceaccount', 'default', '-o', 'name'])
+      const taints = await this.run('kubectl', ['get', 'node', this.options.nodeName, '-o', 'jsonpath={.spec.taints}'])
+      if (account.code === 0 && taints.code === 0 && taints.output === '') return
+      if (performance.now() > end) throw new Error(`no Pod can be placed: ${account.output} ${taints.output}`)
+      await new Promise((r) => setTimeout(r, 100))
+    }
+  }
+
   async down(): Promise<void> {
     const { code, output } = await this.run('k8ts', ['down'])
     if (code !== 0) throw new Error(`k8ts down ended with ${code}:\n${output}\n${this.log()}`)

@@ -61,11 +61,12 @@ export async function main(a: Arguments): Promise<number> {
 
 async function play(text: string, runtime: 'real' | 'simulated', nodeName: string, a: Arguments): Promise<number> {
   const cluster = new TestCluster({ runtime, nodeName, cli: a.cli, kubectl: a.kubectl })
-  const before = traces(cluster.folder)
+  const before = traces(cluster.folder, runtime)
   let failure: unknown
   let commands = 0
   try {
     await cluster.up()
+    await cluster.settled()
     const result = await runPage(vary(text, cluster.portWords()), {
       runtime,
       env: cluster.env,
@@ -78,7 +79,7 @@ async function play(text: string, runtime: 'real' | 'simulated', nodeName: strin
   }
   try {
     await cluster.down()
-    const left = leaks(before, traces(cluster.folder))
+    const left = leaks(before, traces(cluster.folder, runtime))
     if (left.length > 0) throw new Error(`left after "k8ts down":\n${left.map((l) => `  ${l}`).join('\n')}`)
   } catch (e) {
     failure = failure ? new Error(`${messageOf(failure)}\n${messageOf(e)}`) : e
