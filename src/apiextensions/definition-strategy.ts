@@ -92,6 +92,8 @@ export const definitionKind: KindRegistration<Definition> = {
     prepareForUpdate(definition, old) {
       definition.spec = old.spec
       keepMetadata(definition, old)
+      // What is stored is stored in some version: an empty list means the storage version.
+      if (!definition.status?.storedVersions?.length) storeVersion(definition)
     },
   },
   columns: {

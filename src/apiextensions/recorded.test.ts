@@ -32,10 +32,9 @@ const LEFT_OUT: [pattern: RegExp, reason: string][] = [
   [/openapi/, 'published by the server that documents'],
   [/crd\/schema\/(object-metadata-errors|pruning|generation-and-update|two-versions)/, 'partly other rooms: metadata, decoding'],
   [/crd\/validation\/field-validation/, 'decoding'],
-  [/crd\/lifecycle\/(updates|cluster-scoped)/, 'dumps of internal structs in messages'],
+  [/crd\/lifecycle\/updates/, 'dumps of internal structs in messages'],
   [/crd\/columns\/default-age/, 'negotiation'],
   [/crd\/patch\/(kubectl|json-merge)/, "needs kubectl's steps"],
-  [/crd\/subresources\/scale$/, "a failure of the original's"],
 ]
 
 describe.skipIf(!existsSync(folder) && !process.env['CI'])('custom resources as recorded', () => {

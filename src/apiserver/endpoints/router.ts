@@ -47,6 +47,8 @@ export function createRouter(options: RouterOptions): Handler {
       throw routerNotFound()
     }
     const target = targetOf(context, endpoint)
+    // The server of custom resources knows no Status for paths that are none of theirs.
+    if (!target && endpoint.custom) return notFoundPlain()
     if (!target) throw routerNotFound()
     if (target.subresource !== '') return subresource(environment, target)
     return resource(environment, target)

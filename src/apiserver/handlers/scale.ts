@@ -1,4 +1,4 @@
-import { newBadRequest, newConflict, newInternalError, newInvalid } from '../../apimachinery/errors.ts'
+import { newBadRequest, newConflict, newInternalError, newInvalid, StatusError } from '../../apimachinery/errors.ts'
 import { FieldPath, invalid } from '../../apimachinery/field.ts'
 import { formatLabelSelector, formatLabels } from '../../apimachinery/labels.ts'
 import type { GroupVersionKind, KubeObject } from '../../apimachinery/object.ts'
@@ -95,6 +95,10 @@ export async function handleGetScale(environment: HandlerEnvironment, target: Ta
   return environment.responder.object(context, scaleEndpoint(endpoint), form, 200, scaleOf(stored.object, fields))
 }
 
+/** Applying to the Scale of a custom resource never worked: its fields cannot be told in terms of the resource. */
+const CUSTOM_APPLY =
+  'failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, Kind=Scale) to proper version: request to convert CR to an invalid group/version: autoscaling/v1'
+
 /** PUT and PATCH of a Scale: only replicas reach the object. */
 export async function handleWriteScale(environment: HandlerEnvironment, target: Target, fields: ScaleFields, patching: boolean): Promise<ApiResponse> {
   const { context, endpoint } = target
@@ -144,6 +148,7 @@ export async function handleWriteScale(environment: HandlerEnvironment, target: 
         )
       }
       if (type === APPLY_PATCH) {
+        if (endpoint.custom) throw new StatusError({ code: 500, reason: '', message: CUSTOM_APPLY })
         const applied = partialWith(endpoint, current, fields, (patch as Scale).spec?.replicas)
         const merged = environment.managedFields.apply(endpoint, endpoint.fromStorage(current), applied, manager, options.force === true, 'scale')
         return endpoint.toStorage(merged)
