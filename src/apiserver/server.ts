@@ -76,6 +76,8 @@ export interface ApiServerOptions {
   /** By `resource.group`. */
   readonly virtualKinds?: Readonly<Record<string, VirtualKind>>
   readonly postStartHooks?: readonly PostStartHook[]
+  /** Told of a hook that failed: the server stays unready for good, so whoever runs it ends it, to be started again. */
+  onHookFailure?(error: Error): void
   readonly audit?: AuditSink
   readonly inFlightLimits?: InFlightLimits
   /** In place of the two limits. */
@@ -386,7 +388,9 @@ function runHooks(server: ApiServer, options: ApiServerOptions, paths: NonResour
         await hook.run(server)
         done.add(hook.name)
       } catch (error) {
-        options.log.error('post-start hook failed', { hook: hook.name, error: error instanceof Error ? error.message : String(error) })
+        const message = error instanceof Error ? error.message : String(error)
+        options.log.error('post-start hook failed', { hook: hook.name, error: message })
+        options.onHookFailure?.(new Error(`PostStartHook ${JSON.stringify(hook.name)} failed: ${message}`, { cause: error }))
       }
     }),
   ).then(() => {})

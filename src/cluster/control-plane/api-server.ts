@@ -73,6 +73,8 @@ export interface ApiServerConfig {
   connectHandlers?: Readonly<Record<string, ConnectHandler>>
   /** Ends loops that hooks leave behind. */
   signal: AbortSignal
+  /** A hook failed: this server will not become ready. */
+  onHookFailure?(error: Error): void
 }
 
 export interface RunningApiServer {
@@ -167,6 +169,9 @@ export function buildApiServer(config: ApiServerConfig): RunningApiServer {
     ],
     createSubresources: { 'pods/binding': podBinding({ clock, random, isFeatureEnabled: (gate) => config.features.enabled(gate) }) },
     ...(config.connectHandlers ? { connectHandlers: config.connectHandlers } : {}),
+    onHookFailure: (error) => {
+      if (!signal.aborted) config.onHookFailure?.(error)
+    },
     postStartHooks: [
       ...hooks.map((h) => ({ name: h.name, run: () => h.run(signal) })),
       {

@@ -108,6 +108,14 @@ export async function runKubeApiServer(
   const modes = flags.list('authorization-mode')
   const bind = flags.string('bind-address')
   const advertise = flags.string('advertise-address') || (bind === '0.0.0.0' ? '127.0.0.1' : bind)
+  const ended = new AbortController()
+  const stop = () => ended.abort()
+  signal.addEventListener('abort', stop, { once: true })
+  let fail: (error: Error) => void = () => {}
+  const failed = new Promise<never>((_, reject) => {
+    fail = reject
+  })
+  failed.catch(() => {})
   const { server } = buildApiServer({
     kv: store.kv,
     clock,
@@ -128,7 +136,8 @@ export async function runKubeApiServer(
     ...(environment.connectHandlers ? { connectHandlers: environment.connectHandlers } : {}),
     disabledAdmission: flags.list('disable-admission-plugins'),
     enabledAdmission: flags.list('enable-admission-plugins'),
-    signal,
+    signal: ended.signal,
+    onHookFailure: (error) => fail(error),
   })
   const undo: (() => void)[] = []
   try {
@@ -140,8 +149,10 @@ export async function runKubeApiServer(
       }
     }
     for (const host of new Set(['127.0.0.1', advertise])) undo.push(environment.apiServers.register(`https://${host}:${securePort}`, server))
-    await aborted(signal)
+    await Promise.race([aborted(signal), failed])
   } finally {
+    signal.removeEventListener('abort', stop)
+    stop()
     for (const fn of undo) fn()
     await server.close()
     await store.close()

@@ -5,10 +5,11 @@ import type { DataDir } from './data-dir.ts'
 
 const run = promisify(execFile)
 
-/** Ends what a killed cluster left: its containerd, shims and their containers, and mounts below its folder. */
-export async function removeLeftovers(dir: DataDir): Promise<void> {
-  if (process.platform !== 'linux') return
-  for (const pid of await processesOf(dir.containerd)) {
+/** Ends what a killed cluster left: its containerd, shims and their containers, and mounts below its folder. Returns how many processes there were. */
+export async function removeLeftovers(dir: DataDir): Promise<number> {
+  if (process.platform !== 'linux') return 0
+  const pids = await processesOf(dir.containerd)
+  for (const pid of pids) {
     try {
       process.kill(pid, 'SIGKILL')
     } catch {
@@ -16,6 +17,7 @@ export async function removeLeftovers(dir: DataDir): Promise<void> {
     }
   }
   await unmountBelow(dir.root)
+  return pids.length
 }
 
 /** Takes away every mount below a folder: volumes in memory, and what sandboxes had. */

@@ -131,7 +131,11 @@ table inet ${TABLE} {
     this.runtime?.close()
     await this.containerd?.stop()
     await this.registry?.close()
-    if (!options.containers || !this.containerd) return
+    if (options.containers && this.containerd) await NodeContainers.removeNetwork()
+  }
+
+  /** Takes away the interfaces and the guard, also those that a killed cluster left. */
+  static async removeNetwork(): Promise<void> {
     await nft(`table inet ${TABLE}\ndelete table inet ${TABLE}\n`)
     for (const name of [INTERFACE, BRIDGE]) await run('ip', ['link', 'delete', name]).catch(() => {})
   }

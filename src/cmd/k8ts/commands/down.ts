@@ -1,4 +1,6 @@
 import { callControl } from '../../../cluster/local/control-socket.ts'
+import { type DataDir, readState } from '../../../cluster/local/data-dir.ts'
+import { removeLeftovers } from '../../../cluster/local/leftovers.ts'
 import type { Command } from '../command.ts'
 import { dataDirFlag, dataDirOf } from '../data-dir-flag.ts'
 
@@ -15,7 +17,8 @@ const command: Command = {
     } catch (e) {
       const code = (e as NodeJS.ErrnoException).code
       if (code !== 'ENOENT' && code !== 'ECONNREFUSED') throw e
-      io.out(`no cluster of ${dir.root} is running\n`)
+      const left = await removeKilled(dir)
+      io.out(`no cluster of ${dir.root} is running${left ? '; its containers, which it left behind, are ended' : ''}\n`)
       return 0
     }
     const start = performance.now()
@@ -31,6 +34,17 @@ const command: Command = {
   },
 }
 export default command
+
+/** A cluster that was killed leaves its containers running, for the next start to find: here nothing of it shall stay. */
+async function removeKilled(dir: DataDir): Promise<boolean> {
+  // A record that cannot be read may be of a cluster with containers.
+  const state = await readState(dir).catch(() => ({ runtime: 'cri' }))
+  if (state?.runtime !== 'cri') return false
+  const left = await removeLeftovers(dir)
+  const { NodeContainers } = await import('../../../cluster/local/node-containers.ts')
+  await NodeContainers.removeNetwork()
+  return left > 0
+}
 
 function alive(pid: number): boolean {
   try {

@@ -1,7 +1,5 @@
 import { rm } from 'node:fs/promises'
-import { isRunning } from '../../../cluster/local/control-socket.ts'
 import { readState } from '../../../cluster/local/data-dir.ts'
-import { removeLeftovers } from '../../../cluster/local/leftovers.ts'
 import { type Command, CommandError } from '../command.ts'
 import { dataDirFlag, dataDirOf } from '../data-dir-flag.ts'
 import down from './down.ts'
@@ -15,11 +13,9 @@ const command: Command = {
     const dir = dataDirOf(flags, io)
     const state = await readState(dir).catch(() => undefined)
     if (!flags.bool('yes')) throw new CommandError(`this removes ${dir.root} with every object of the cluster: say so with --yes`)
-    if (await isRunning(dir.socket)) {
-      const code = await down.run(flags, io)
-      if (code !== 0) return code
-    }
-    await removeLeftovers(dir)
+    // Also what a killed one left.
+    const code = await down.run(flags, io)
+    if (code !== 0) return code
     // Only what a cluster put there: the folder may be somebody's home by mistake.
     const { manifests, pki, etcd, kubelet, logs, containerd, kubeconfig, socket, log, state: stateFile } = dir
     for (const path of [manifests, pki, etcd, kubelet, logs, containerd, kubeconfig, socket, log, stateFile]) await rm(path, { recursive: true, force: true })
