@@ -7,7 +7,7 @@
  *   --node-exclusive  also the file that drains the node, alone and last
  */
 import { spawn } from 'node:child_process'
-import { createWriteStream, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -23,10 +23,10 @@ const cli = join(root, 'dist/cli.js')
 
 /** Files at a time; more would only wait for each other on two cores. */
 const PARALLEL = 3
-/** Seconds one file may take; what it had not played by then counts as different. */
-const FILE_SECONDS = 120
 /** Scenarios handed to the player at once: a file that hangs loses no more than these. */
 const CHUNK = 6
+/** Seconds these may take; after that all of their answers, and what the file still holds, count as different. */
+const CHUNK_SECONDS = 120
 
 /** These list what the server serves: played when no other file defines kinds. */
 const DISCOVERING = ['cluster-kubectl-misc', 'machinery-discovery', 'patch-kubectl']
@@ -99,43 +99,45 @@ function freePort() {
 const answers = (scenarios) => scenarios.reduce((n, s) => n + s.steps.filter((x) => !x.sleep && !x.cleanup).length, 0)
 const sleeps = (scenarios) => scenarios.reduce((n, s) => n + s.steps.reduce((m, x) => m + (x.sleep ?? 0), 0), 0)
 
-/** Plays one file, a few scenarios at a time, within its time. */
-async function playFile(file, env) {
+/** Plays the next few scenarios of a file. */
+async function playNext(file, env) {
   const start = performance.now()
-  const result = { name: file.name, passed: 0, failed: 0, seconds: 0, note: '' }
-  const details = opt.details && createWriteStream(join(opt.details, `${file.name}.txt`))
-  for (let at = 0, chunk = 0; at < file.scenarios.length && !interrupted; at += CHUNK, chunk++) {
-    const part = file.scenarios.slice(at, at + CHUNK)
-    const left = FILE_SECONDS * 1000 - (performance.now() - start)
-    const path = join(env.scratch, `${file.name}-${chunk}.json`)
-    writeFileSync(path, JSON.stringify(part))
-    const r =
-      left > 0
-        ? await run(process.execPath, [player, '--kubectl', env.kubectl, '--kubeconfig', env.kubeconfig, '--max', '1000', '-v', path], left)
-        : { code: null, out: '' }
-    rmSync(path, { force: true })
-    details?.write(r.out)
-    const m = /^(\d+) passed, (\d+) failed$/m.exec(r.out)
-    if (m) {
-      result.passed += Number(m[1])
-      result.failed += Number(m[2])
-    } else {
-      result.failed += answers(part)
-      result.note = r.code === null ? `took longer than ${FILE_SECONDS} s` : `the player ended: ${r.out.trim().split('\n').at(-1)?.slice(0, 100)}`
-      details?.write(`${result.note}: ${part.map((s) => s.name).join('; ')}\n`)
-    }
+  const { result } = file
+  const part = file.scenarios.splice(0, CHUNK)
+  const path = join(env.scratch, `${file.name}-${file.scenarios.length}.json`)
+  writeFileSync(path, JSON.stringify(part))
+  const args = [player, '--kubectl', env.kubectl, '--kubeconfig', env.kubeconfig, '--max', '1000', '-v', path]
+  const r = await run(process.execPath, args, CHUNK_SECONDS * 1000)
+  rmSync(path, { force: true })
+  const m = /^(\d+) passed, (\d+) failed$/m.exec(r.out)
+  if (m) {
+    result.passed += Number(m[1])
+    result.failed += Number(m[2])
+  } else {
+    if (r.code === null) part.push(...file.scenarios.splice(0))
+    result.failed += answers(part)
+    result.note = r.code === null ? `took longer than ${CHUNK_SECONDS} s` : `the player ended: ${r.out.trim().split('\n').at(-1)?.slice(0, 100)}`
+    r.out += `${result.note}: ${part.map((s) => s.name).join('; ')}\n`
   }
-  details?.end()
-  result.seconds = Math.round((performance.now() - start) / 1000)
-  if (opt.details) console.error(`${result.seconds} s ${result.name}: ${result.passed} passed, ${result.failed} failed`)
-  return result
+  if (opt.details) writeFileSync(join(opt.details, `${file.name}.txt`), r.out, { flag: 'a' })
+  result.seconds += (performance.now() - start) / 1000
+  if (opt.details && file.scenarios.length === 0) console.error(`${file.name}: ${result.passed} passed, ${result.failed} failed`)
 }
 
+/** Several files at a time, those with the most left first; never two parts of one file. */
 async function playAll(files, env, parallel) {
-  const queue = [...files].sort((a, b) => sleeps(b.scenarios) * 20 + answers(b.scenarios) - sleeps(a.scenarios) * 20 - answers(a.scenarios))
-  const results = []
+  const cost = (f) => sleeps(f.scenarios) * 20 + answers(f.scenarios)
+  const left = files.map((f) => ({ ...f, result: { name: f.name, passed: 0, failed: 0, seconds: 0, note: '' } }))
+  const results = left.map((f) => f.result)
+  const busy = new Set()
   const worker = async () => {
-    for (let f = queue.shift(); f && !interrupted; f = queue.shift()) results.push(await playFile(f, env))
+    while (!interrupted) {
+      const next = left.filter((f) => f.scenarios.length > 0 && !busy.has(f)).sort((a, b) => cost(b) - cost(a))[0]
+      if (!next) return
+      busy.add(next)
+      await playNext(next, env)
+      busy.delete(next)
+    }
   }
   await Promise.all(Array.from({ length: parallel }, worker))
   return results
@@ -166,7 +168,10 @@ const files = readdirSync(recorded)
   .map((f) => f.slice(0, -5))
   .filter((n) => (wanted.length === 0 || wanted.some((w) => n.includes(w))) && (n !== NODE_EXCLUSIVE || opt['node-exclusive']))
   .map((name) => ({ name, scenarios: JSON.parse(readFileSync(join(recorded, `${name}.json`), 'utf8')) }))
-if (opt.details) mkdirSync(opt.details, { recursive: true })
+if (opt.details) {
+  rmSync(opt.details, { recursive: true, force: true })
+  mkdirSync(opt.details, { recursive: true })
+}
 
 const started = performance.now()
 /** Players at work; an interrupted run ends them, then the cluster. */
@@ -184,6 +189,9 @@ try {
   const up = ['up', '--detach', '--runtime', 'simulated', '--no-merge-kubeconfig', '--node-name', 'replay-node', '--data-dir', env.data, '--secure-port']
   const { code, out } = await run(process.execPath, [cli, ...up, String(await freePort())], 60_000)
   if (code !== 0) throw new Error(`the cluster did not start:\n${out}`)
+  // The original's node lay in a zone: its Pods carry these labels.
+  const zone = ['topology.kubernetes.io/region=region-1', 'topology.kubernetes.io/zone=zone-1']
+  await run(kubectl, ['--kubeconfig', env.kubeconfig, 'label', 'node', 'replay-node', ...zone], 20_000)
   const still = files.filter((f) => f.name.startsWith('groups-nokcm-'))
   const alone = files.filter((f) => f.name === NODE_EXCLUSIVE)
   const looking = files.filter((f) => DISCOVERING.includes(f.name))
@@ -213,7 +221,7 @@ for (const r of results) {
   if (r.passed > floor) above.push(r)
   const mark = r.passed < floor ? '  BELOW' : r.passed > floor ? '  above' : ''
   console.log(
-    `${r.name.padEnd(42)} ${String(r.passed).padStart(6)} ${String(r.failed).padStart(6)} ${String(floor).padStart(6)} ${`${r.seconds} s`.padStart(6)}${mark}${r.note ? `  ${r.note}` : ''}`,
+    `${r.name.padEnd(42)} ${String(r.passed).padStart(6)} ${String(r.failed).padStart(6)} ${String(floor).padStart(6)} ${`${Math.round(r.seconds)} s`.padStart(6)}${mark}${r.note ? `  ${r.note}` : ''}`,
   )
 }
 const sum = (list, key) => list.reduce((n, r) => n + r[key], 0)

@@ -23,6 +23,7 @@ export async function handleDelete(environment: HandlerEnvironment, target: Targ
   const written = await store.delete(writeScope(environment, target, 'delete', dryRun), target.namespace, target.name, options, async (old) => {
     await gate.admit('DELETE', undefined, old)
     await gate.validate('DELETE', undefined, old)
+    for (const text of store.strategy.warningsOnDelete?.(old as never, options) ?? []) context.warn(text)
   })
   const waits = !written.removed && options.orphanDependents === false
   const status = waits ? 202 : 200

@@ -68,6 +68,8 @@ export interface Strategy<T extends KubeObject = KubeObject> {
   gracefulDeletionSeconds?(obj: T, options: DeleteOptions): number | undefined
   /** The propagation used when the options say nothing @default 'background' */
   defaultPropagation?(obj: T): 'orphan' | 'background'
+  /** Told to the one who deletes, before it is done. */
+  warningsOnDelete?(obj: T, options: DeleteOptions): string[]
   /** DELETE answers with the deleted object instead of a Status. */
   returnDeletedObject?: boolean
 

@@ -181,13 +181,13 @@ export class JobController {
       finalizers: [TRACKING_FINALIZER],
     })
     const status: JobStatus = deepCopy(job.status)
-    const ready = this.startOrStop(job, status, now)
+    const toTell = this.startOrStop(job, status, now)
     const round = new Round(job, status, pods, (pod) => this.isTracked(pod), now)
     this.backoff.note(key, round.fresh.succeeded, round.fresh.failed)
     const verdict = round.verdict()
     let active = round.active
     let error: unknown
-    let after = ready
+    let after: number | undefined
     if (job.metadata.deletionTimestamp) {
       // Nothing is made or ended for a Job that goes.
     } else if (verdict) {
@@ -200,6 +200,8 @@ export class JobController {
       error = managed.error
       if (managed.afterMs !== undefined) after = Math.min(after ?? managed.afterMs, managed.afterMs)
     }
+    // Told after what it made happen.
+    if (toTell) this.recorder.event(about, 'Normal', toTell.reason, toTell.message)
     status.active = managedCount(active.length)
     if (status.active === undefined) delete status.active
     status.ready = active.filter(isPodReady).length
@@ -218,26 +220,22 @@ export class JobController {
     return after === undefined ? undefined : { requeueAfterMs: after }
   }
 
-  /** Start time and the Suspended condition. */
-  private startOrStop(job: Job, status: JobStatus, now: number): number | undefined {
-    const about = referenceTo(resources.batchv1.jobs, job)
+  /** Sets start time and the Suspended condition; returns the event of a change. */
+  private startOrStop(job: Job, status: JobStatus, now: number): { reason: string; message: string } | undefined {
     const old = status.conditions?.find((c) => c.type === 'Suspended')
     const set = (value: string, reason: string, message: string) => {
       const condition = jobCondition('Suspended', value, reason, message, now)
       status.conditions = old ? (status.conditions ?? []).map((c) => (c === old ? condition : c)) : [...(status.conditions ?? []), condition]
-      this.recorder.event(about, 'Normal', value === 'True' ? 'Suspended' : 'Resumed', message)
+      return { reason: value === 'True' ? 'Suspended' : 'Resumed', message }
     }
     if (job.spec.suspend) {
-      if (old?.status !== 'True') set('True', 'JobSuspended', 'Job suspended')
       delete status.startTime
-      return undefined
+      return old?.status === 'True' ? undefined : set('True', 'JobSuspended', 'Job suspended')
     }
-    if (old?.status === 'True') {
-      set('False', 'JobResumed', 'Job resumed')
-      status.startTime = formatTime(now)
-    }
+    const resumed = old?.status === 'True' ? set('False', 'JobResumed', 'Job resumed') : undefined
+    if (resumed) status.startTime = formatTime(now)
     status.startTime ??= formatTime(now)
-    return undefined
+    return resumed
   }
 
   private async manage(key: string, job: Job, round: Round, now: number): Promise<{ active: Pod[]; error?: unknown; afterMs?: number }> {

@@ -134,8 +134,8 @@ describe('job controller', () => {
     expect([status.failed, status.active, status.startTime]).toEqual([undefined, undefined, undefined])
     expect((await h.events('job-controller')).map((e) => e.replace(/napping-\w+/, 'P'))).toEqual([
       'Normal Suspended Job suspended (2)',
-      'Normal Resumed Job resumed',
       'Normal SuccessfulCreate Created pod: P',
+      'Normal Resumed Job resumed',
       'Normal SuccessfulDelete Deleted pod: P',
     ])
     await h.stop()

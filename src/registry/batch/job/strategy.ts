@@ -95,7 +95,7 @@ function validateTemplateUpdate(job: Job, old: Job): ErrorList {
       if (own) container.resources = own.resources
     })
   }
-  return deepEqual(munged, before) ? [] : [invalid(at, job.spec.template, IMMUTABLE)]
+  return deepEqual(munged, before) ? [] : [invalid(at.child('spec'), job.spec.template.spec, IMMUTABLE)]
 }
 
 function validateCompletionsUpdate(spec: JobSpec, old: JobSpec): ErrorList {
@@ -179,6 +179,9 @@ const columns: TableColumns<Job> = {
   ],
 }
 
+const CHILDREN_STAY =
+  'child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning'
+
 export const jobKind: KindRegistration<Job> = {
   group: 'batch',
   resource: 'jobs',
@@ -199,6 +202,7 @@ export const jobKind: KindRegistration<Job> = {
     validateUpdate,
     warningsOnUpdate: ({ spec }, old) => templateWarnings(spec.template, old.spec.template, TEMPLATE),
     defaultPropagation: () => 'orphan',
+    warningsOnDelete: (_job, options) => (options.propagationPolicy === undefined && options.orphanDependents === undefined ? [CHILDREN_STAY] : []),
     selectableFieldLabels: ['status.successful'],
     selectableFields: ({ status }) => ({ 'status.successful': String(status?.succeeded ?? 0) }),
   },
