@@ -1,6 +1,7 @@
 /**
  * Plays the tutorials against clusters of their own: `node scripts/e2e.mjs [--runtime real|simulated] [--page N] [--random] [--seed N]`.
  * Without --runtime both that this machine can run are played. Each page has a fresh cluster; when it is down nothing of it may be left.
+ * Page 0 is the README, which starts and stops its own.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,6 +10,7 @@ import { runPage } from '../walkthrough/runner.ts'
 import { TestCluster } from './cluster.ts'
 import { leaks, traces } from './leaks.ts'
 import { machineWords } from './machine.ts'
+import { playReadme } from './readme.ts'
 import { Draw, variant } from './variants.ts'
 
 interface Arguments {
@@ -34,6 +36,17 @@ export async function main(a: Arguments): Promise<number> {
   const failures: string[] = []
   const words = machineWords()
   if (a.random) console.log(`seed ${a.seed}`)
+  if (a.runtimes.includes('simulated') && (a.pages.length === 0 || a.pages.includes(0))) {
+    const start = performance.now()
+    try {
+      const commands = await playReadme(readFileSync(join(root, 'README.md'), 'utf8'), { nodeName: NODE, cli: a.cli, kubectl: a.kubectl })
+      passed++
+      console.log(`ok   README.md: ${commands} commands, ${seconds(start)}`)
+    } catch (e) {
+      failures.push('README.md')
+      console.log(`FAIL README.md, ${seconds(start)}\n${messageOf(e)}`)
+    }
+  }
   for (const runtime of a.runtimes) {
     for (const file of files) {
       const number = Number(file.slice(0, 2))

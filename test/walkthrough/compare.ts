@@ -15,6 +15,7 @@ const RULES: readonly (readonly [RegExp, string])[] = [
   [/\.[0-9a-f]{16}\b/g, '.<nano>'],
   [/\b(?:10|172|192)\.\d{1,3}\.\d{1,3}\.\d{1,3}\b/g, '<ip>'],
   [/Image size: \d+ bytes/g, 'Image size: <size> bytes'],
+  [/\b\d+ ms\b/g, '<age>'],
   [/\b(\d+d)?(\d+h)?(\d+m)?\d+(\.\d+)?(ms|s|m|h|d)\b/g, '<age>'],
   [/\(x\d+ over <age>\)/g, '(repeated)'],
 ]

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import type { ApiServer } from '../../../apiserver/server.ts'
@@ -40,6 +41,7 @@ function component(name: string, flags: FlagSpecs, run: Run): Command {
         return 0
       }
       const stop = new AbortController()
+      setMaxListeners(0, stop.signal)
       for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.abort(new Error(signal)))
       const clock = systemClock()
       const level = argv.map((a) => /^--?v=(\d{1,2})$/.exec(a)?.[1]).find((v) => v !== undefined)
