@@ -8,7 +8,6 @@ import { createClient } from '../client/rest/client.ts'
 import { type ComponentContext, createFeatureGates, createLogger, type Logger, MemoryLogSink } from '../component-base/index.ts'
 import { runControllerManager } from '../controllers/index.ts'
 import type { Machine } from '../kubelet/index.ts'
-import { nodeConnectHandlers } from '../registry/core/pod/connect.ts'
 import { runScheduler } from '../scheduler/index.ts'
 import { createMemoryKV } from '../storage/kv/memory/memory-kv.ts'
 import { buildApiServer } from './control-plane/api-server.ts'
@@ -137,7 +136,7 @@ export class Cluster {
       advertiseAddress: '127.0.0.1',
       securePort: 6443,
       rbac: true,
-      connectHandlers: nodeConnectHandlers({ client, connect: (node) => nodes.connect(node) }),
+      connectNode: (node) => nodes.connect(node),
       signal,
     })
     apiServers.register(URL, server)

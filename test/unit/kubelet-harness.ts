@@ -8,7 +8,6 @@ import { buildApiServer } from '../../src/cluster/control-plane/api-server.ts'
 import { createFeatureGates, createLogger, MemoryLogSink } from '../../src/component-base/index.ts'
 import type { ContainerRuntime, KubeletOptions } from '../../src/kubelet/index.ts'
 import { createKubelet, createSimulatedRuntime, type Kubelet, KubeletApi } from '../../src/kubelet/index.ts'
-import { nodeConnectHandlers } from '../../src/registry/core/pod/connect.ts'
 import { createMemoryKV } from '../../src/storage/kv/memory/memory-kv.ts'
 
 export const machine = {
@@ -64,16 +63,10 @@ export async function kubeletHarness(
     advertiseAddress: '127.0.0.1',
     securePort: 6443,
     rbac: false,
-    connectHandlers: nodeConnectHandlers({
-      client: {
-        resource: (handle) => client.resource(handle),
-        raw: (request) => client.raw(request),
-      } as Client,
-      connect: async () => ({
-        kind: 'in-process',
-        handle: (r) => new KubeletApi({ kubelet }).handle(r),
-        upgrade: (r, s, b) => new KubeletApi({ kubelet }).upgrade(r, s, b),
-      }),
+    connectNode: async () => ({
+      kind: 'in-process',
+      handle: (r) => new KubeletApi({ kubelet }).handle(r),
+      upgrade: (r, s, b) => new KubeletApi({ kubelet }).upgrade(r, s, b),
     }),
     signal: stop.signal,
   })

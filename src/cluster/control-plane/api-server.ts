@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { resources } from '../../api/index.ts'
+import { type corev1, resources } from '../../api/index.ts'
 import { CustomResources, definitionKind } from '../../apiextensions/index.ts'
 import { anonymousAuthenticator } from '../../apiserver/authentication/anonymous.ts'
 import type { Authenticator } from '../../apiserver/authentication/authenticator.ts'
@@ -11,7 +11,6 @@ import { requestHeaderAuthenticator } from '../../apiserver/authentication/reque
 import { bearerTokenAuthenticator } from '../../apiserver/authentication/token.ts'
 import type { Attributes, Authorizer } from '../../apiserver/authorization/authorizer.ts'
 import { privilegedAuthorizer, unionAuthorizer } from '../../apiserver/authorization/union.ts'
-import type { ConnectHandler } from '../../apiserver/endpoints/endpoint.ts'
 import type { KindRegistration } from '../../apiserver/registry/strategy.ts'
 import { type ApiServer, createApiServer } from '../../apiserver/server.ts'
 import type { Clock, Random } from '../../base/index.ts'
@@ -36,6 +35,7 @@ import { bootstrapHooks } from '../../plugin/bootstrap/index.ts'
 import { selfSubjectReviewHandler, tokenReviewHandler } from '../../registry/authentication/reviews.ts'
 import { accessReviewHandlers } from '../../registry/authorization/reviews.ts'
 import { bindingHandler, podBinding } from '../../registry/core/pod/binding.ts'
+import { type NodeConnection, nodeConnectHandlers } from '../../registry/core/pod/connect.ts'
 import { evictionHandler } from '../../registry/core/pod/eviction.ts'
 import { createServicePools } from '../../registry/core/service/pools.ts'
 import { ServiceRepair } from '../../registry/core/service/repair.ts'
@@ -70,7 +70,8 @@ export interface ApiServerConfig {
   disabledAdmission?: readonly string[]
   /** Without RBAC everybody may do everything. */
   rbac: boolean
-  connectHandlers?: Readonly<Record<string, ConnectHandler>>
+  /** How the kubelet of a node is reached, for logs and streams; absent: they are not served. */
+  connectNode?(node: corev1.Node): Promise<NodeConnection>
   /** Ends loops that hooks leave behind. */
   signal: AbortSignal
   /** A hook failed: this server will not become ready. */
@@ -120,6 +121,7 @@ export function buildApiServer(config: ApiServerConfig): RunningApiServer {
     ),
     anonymousAuthenticator(),
   ]
+  const connect = config.connectNode && ((node: corev1.Node) => (config.connectNode as NonNullable<typeof config.connectNode>)(node))
   const guard = escalationGuard(resolver, (attributes: Attributes) => authorizer.authorize(attributes))
   const sign = config.serviceAccounts.signingKey
   const services = createServicePools({
@@ -168,7 +170,7 @@ export function buildApiServer(config: ApiServerConfig): RunningApiServer {
       evictionHandler(loopback, clock),
     ],
     createSubresources: { 'pods/binding': podBinding({ clock, random, isFeatureEnabled: (gate) => config.features.enabled(gate) }) },
-    ...(config.connectHandlers ? { connectHandlers: config.connectHandlers } : {}),
+    ...(connect ? { connectHandlers: nodeConnectHandlers({ client: loopback, connect }) } : {}),
     onHookFailure: (error) => {
       if (!signal.aborted) config.onHookFailure?.(error)
     },

@@ -1,5 +1,6 @@
-import type { ConnectHandler } from '../../apiserver/endpoints/endpoint.ts'
+import type { corev1 } from '../../api/index.ts'
 import type { ApiServer } from '../../apiserver/server.ts'
+import type { NodeConnection } from '../../registry/core/pod/connect.ts'
 import type { KV } from '../../storage/kv/kv.ts'
 import type { EndpointTable } from '../endpoint-table.ts'
 
@@ -24,7 +25,7 @@ export interface ControlPlaneEnvironment {
   /** Further addresses the API server listens on, beside its bind address. */
   readonly extraApiAddresses?: readonly string[]
   /** How Pods' logs, exec, attach and port-forward are reached. */
-  readonly connectHandlers?: Readonly<Record<string, ConnectHandler>>
+  connectNode?(node: corev1.Node): Promise<NodeConnection>
 }
 
 /** Reads the files that flags name: from disk, or from memory in an embedded cluster. */

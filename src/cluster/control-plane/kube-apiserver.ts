@@ -1,7 +1,9 @@
 import { join } from 'node:path'
+import type { corev1 } from '../../api/index.ts'
 import { type FlagSpecs, type ParsedFlags, parseFlags, UsageError } from '../../component-base/flags/index.ts'
 import { type ComponentContext, createFeatureGates, parseFeatureGates } from '../../component-base/index.ts'
 import { issueKeyPair } from '../../component-base/x509/index.ts'
+import type { NodeConnection } from '../../registry/core/pod/connect.ts'
 import { forwardingKV } from '../../storage/kv/forwarding-kv.ts'
 import type { KV } from '../../storage/kv/kv.ts'
 import { buildApiServer } from './api-server.ts'
@@ -133,7 +135,9 @@ export async function runKubeApiServer(
     advertiseAddress: advertise,
     securePort,
     rbac: modes.includes('RBAC'),
-    ...(environment.connectHandlers ? { connectHandlers: environment.connectHandlers } : {}),
+    connectNode: environment.connectNode
+      ? (node) => (environment.connectNode as NonNullable<typeof environment.connectNode>)(node)
+      : await kubeletsByHttps(flags, read),
     disabledAdmission: flags.list('disable-admission-plugins'),
     enabledAdmission: flags.list('enable-admission-plugins'),
     signal: ended.signal,
@@ -200,5 +204,21 @@ async function servingPair(flags: ParsedFlags, files: FileReader, context: Compo
       context.random,
     )
     return { cert: pair.certificate, key: pair.key }
+  }
+}
+
+/** Kubelets behind their ports, at the first address of a preferred type that a node has. */
+async function kubeletsByHttps(
+  flags: ParsedFlags,
+  read: (flag: string) => Promise<string | undefined>,
+): Promise<(node: corev1.Node) => Promise<NodeConnection>> {
+  const [certificate, key, ca] = await Promise.all([read('kubelet-client-certificate'), read('kubelet-client-key'), read('kubelet-certificate-authority')])
+  const types = flags.list('kubelet-preferred-address-types')
+  return async (node) => {
+    const addresses = node.status.addresses ?? []
+    const host = types.map((t) => addresses.find((a) => a.type === t)?.address).find((a) => a !== undefined)
+    if (!host) throw new Error(`no preferred addresses found; known addresses: [${addresses.map((a) => a.address).join(' ')}]`)
+    const port = node.status.daemonEndpoints?.kubeletEndpoint?.Port ?? 10250
+    return { kind: 'https', host, port, ...(ca ? { ca } : {}), ...(certificate ? { certificate } : {}), ...(key ? { key } : {}) }
   }
 }

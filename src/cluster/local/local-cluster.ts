@@ -15,7 +15,7 @@ import {
   isStatic,
   systemMounter,
 } from '../../kubelet/index.ts'
-import { nodeConnectHandlers } from '../../registry/core/pod/connect.ts'
+import { podKind } from '../../registry/core/pod/strategy.ts'
 import type { KV } from '../../storage/kv/kv.ts'
 import { ensureKubeadmRbac } from '../bootstrap/kubeadm-rbac.ts'
 import { controlPlaneManifests } from '../bootstrap/manifests.ts'
@@ -59,6 +59,7 @@ export class LocalCluster {
   private readonly server: string
   private pki: Pki | undefined
   private containers: NodeContainers | undefined
+  private fatal: Error | undefined
 
   constructor(options: LocalClusterOptions) {
     this.options = options
@@ -197,7 +198,11 @@ export class LocalCluster {
       openStore: async (path) => {
         await mkdir(path, { recursive: true, mode: 0o700 })
         const { openEmbeddedKV } = await import('../../storage/kv/embedded/embedded-kv.ts')
-        return openEmbeddedKV({ path, clock: this.clock })
+        // A store that cannot be opened will not open by trying again: the start ends with its reason.
+        return openEmbeddedKV({ path, clock: this.clock }).catch((e) => {
+          this.fatal = e instanceof Error ? e : new Error(String(e))
+          throw e
+        })
       },
       serveStore: async (kv, o) => {
         const { serveEtcd } = await import('../../storage/kv/server/serve-etcd.ts')
@@ -208,7 +213,7 @@ export class LocalCluster {
       listen: true,
       hostname: state.nodeName,
       extraApiAddresses: nodeIP === '127.0.0.1' ? [] : [nodeIP],
-      connectHandlers: nodeConnectHandlers({ client: this.adminClient(), connect: (node) => this.nodes.connect(node) }),
+      connectNode: (node) => this.nodes.connect(node),
     }
     const { logSink } = this.options
     const builtin = createBuiltinRuntime({
@@ -230,6 +235,7 @@ export class LocalCluster {
         handlerOf: (pod) =>
           isStatic(pod) && pod.metadata.namespace === 'kube-system' && isComponent(pod.spec.containers[0]?.command?.[0]) ? BUILTIN_HANDLER : undefined,
         clusterDNS: ['10.96.0.10'],
+        applyPodDefaults: (pod) => podKind.strategy.defaults?.(pod),
         ...(cri ? { mounter: systemMounter() } : {}),
       },
       !cri,
@@ -258,6 +264,7 @@ export class LocalCluster {
   private async until(condition: () => Promise<boolean>, failure: string): Promise<void> {
     for (const start = this.clock.monotonic(); ; ) {
       if (await condition().catch(() => false)) return
+      if (this.fatal) throw this.fatal
       if (this.clock.monotonic() - start > READY_TIMEOUT_MS) throw new Error(`${failure} within ${READY_TIMEOUT_MS / 1000} s: see ${this.options.dir.log}`)
       await this.clock.sleep(5)
     }

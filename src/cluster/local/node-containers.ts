@@ -49,7 +49,11 @@ export class NodeContainers {
 
   async start(): Promise<ContainerRuntime> {
     const [endpoint] = await Promise.all([this.startContainerd(), this.setUpNetwork()])
-    const runtime = await createCriRuntime(endpoint)
+    const runtime = await createCriRuntime(endpoint).catch((e) => {
+      throw new Error(
+        `no container runtime answers at ${endpoint} (${e instanceof Error ? e.message : e}): start it, or leave out --container-runtime-endpoint`,
+      )
+    })
     this.runtime = runtime
     return Object.assign(runtime, { updateRuntimeConfig: async (podCIDR: string) => this.containerd?.setPodCIDR(podCIDR) })
   }

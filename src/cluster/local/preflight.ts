@@ -1,5 +1,6 @@
-import { statfs } from 'node:fs/promises'
+import { access, constants, statfs } from 'node:fs/promises'
 import { createServer } from 'node:net'
+import { join } from 'node:path'
 import { Containerd } from '../containerd/containerd.ts'
 
 /** A reason not to start, with what to do: printed as one line. */
@@ -49,6 +50,8 @@ function tryListen(host: string, port: number): Promise<NodeJS.ErrnoException | 
 export async function chooseRuntime(): Promise<{ runtime: 'cri' | 'simulated'; why: string }> {
   if (process.platform !== 'linux') return { runtime: 'simulated', why: `containers need Linux, this is ${process.platform}` }
   if (process.getuid?.() !== 0) return { runtime: 'simulated', why: 'containers need root' }
+  const missing = await missingPackages()
+  if (missing.length > 0) return { runtime: 'simulated', why: `not installed: ${missing.join(' ')} (apt-get install ${missing.join(' ')})` }
   const version = await Containerd.version()
   if (!version) return { runtime: 'simulated', why: 'containerd is not installed (apt-get install containerd runc containernetworking-plugins nftables)' }
   return { runtime: 'cri', why: `containerd ${version.text}` }
@@ -67,4 +70,31 @@ export async function registryReachable(timeoutMs = 700): Promise<boolean> {
     socket.once('timeout', () => done(false))
     socket.once('error', () => done(false))
   })
+}
+
+/** What containers need on the host: a command or file, and the Debian package that has it. */
+const NEEDS: readonly (readonly [string, string])[] = [
+  ['containerd', 'containerd'],
+  ['runc', 'runc'],
+  ['nft', 'nftables'],
+  ['ip', 'iproute2'],
+  ['/usr/lib/cni/bridge', 'containernetworking-plugins'],
+]
+
+async function missingPackages(): Promise<string[]> {
+  const folders = (process.env.PATH ?? '').split(':').filter((d) => d !== '')
+  const there = async (what: string): Promise<boolean> => {
+    for (const path of what.startsWith('/') ? [what] : folders.map((d) => join(d, what))) {
+      if (
+        await access(path, constants.X_OK).then(
+          () => true,
+          () => false,
+        )
+      )
+        return true
+    }
+    return false
+  }
+  const found = await Promise.all(NEEDS.map(([what]) => there(what)))
+  return NEEDS.filter((_, i) => !found[i]).map(([, name]) => name)
 }
