@@ -182,9 +182,12 @@ export class Scheme {
   }
 
   private resource(row: Row): ResourceInfo {
+    let known: StructSchema | undefined
     const schema = (): StructSchema => {
+      if (known) return known
       const found = this.schema(row)
       if (!found) throw new Error(`scheme: no type for ${apiVersionOf(row)} ${row.kind}`)
+      known = found
       return found
     }
     return {

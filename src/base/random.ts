@@ -18,12 +18,15 @@ export function randomString(random: Random, length: number, alphabet: string = 
   return s
 }
 
-function formatUuid(b: Uint8Array): string {
-  b[6] = ((b[6] as number) & 0x0f) | 0x40
-  b[8] = ((b[8] as number) & 0x3f) | 0x80
-  let hex = ''
-  for (const x of b) hex += (x + 0x100).toString(16).slice(1)
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
+/** Two hexadecimal digits of each byte. */
+const HEX: readonly string[] = Array.from({ length: 256 }, (_, x) => (x + 0x100).toString(16).slice(1))
+
+/** The 16 bytes at `at` as a version 4 UUID. */
+function formatUuid(b: Uint8Array, at: number): string {
+  const h = (i: number) => HEX[b[at + i] as number] as string
+  const version = HEX[((b[at + 6] as number) & 0x0f) | 0x40] as string
+  const variant = HEX[((b[at + 8] as number) & 0x3f) | 0x80] as string
+  return `${h(0)}${h(1)}${h(2)}${h(3)}-${h(4)}${h(5)}-${version}${h(7)}-${variant}${h(9)}-${h(10)}${h(11)}${h(12)}${h(13)}${h(14)}${h(15)}`
 }
 
 /** The platform's cryptographic source. */
@@ -31,12 +34,14 @@ export function systemRandom(): Random {
   // One large draw serves many small ones: a call into the platform per number is slow.
   let pool = new Uint8Array(0)
   let at = 0
+  const ensure = (n: number) => {
+    if (at + n <= pool.length) return
+    pool = crypto.getRandomValues(new Uint8Array(8192))
+    at = 0
+  }
   const take = (n: number): Uint8Array => {
     if (n > 4096) return crypto.getRandomValues(new Uint8Array(n))
-    if (at + n > pool.length) {
-      pool = crypto.getRandomValues(new Uint8Array(8192))
-      at = 0
-    }
+    ensure(n)
     const out = pool.slice(at, at + n)
     pool.fill(0, at, at + n)
     at += n
@@ -50,7 +55,12 @@ export function systemRandom(): Random {
     float: () => uint32() / 2 ** 32,
     int: (below) => Math.floor((uint32() / 2 ** 32) * below),
     bytes: (length) => take(length),
-    uuid: () => formatUuid(take(16)),
+    // What became a UUID is told to everybody: no need to wipe it.
+    uuid: () => {
+      ensure(16)
+      at += 16
+      return formatUuid(pool, at - 16)
+    },
   }
   return source
 }
@@ -85,7 +95,7 @@ export function seededRandom(seed: number): Random {
     float: () => next() / 2 ** 32,
     int: (below) => Math.floor((next() / 2 ** 32) * below),
     bytes: (length) => Uint8Array.from({ length }, () => next() & 0xff),
-    uuid: () => formatUuid(source.bytes(16)),
+    uuid: () => formatUuid(source.bytes(16), 0),
   }
   return source
 }

@@ -50,6 +50,8 @@ export interface StoredObject {
   readonly labels: Readonly<Record<string, string>>
   /** JSON with the resourceVersion spliced in: what a JSON client is sent. */
   encoded(): Uint8Array
+  /** The same with a line's end, as one object is sent. */
+  line?(): Uint8Array
   /** Other encoded forms by media type, kept here by whoever makes them; shared by all who send this object. */
   wire?: Map<string, Uint8Array>
 }

@@ -292,7 +292,7 @@ export class KVObjectStorage implements ObjectStorage {
 
   private fullKey(key: string): string {
     // A name never holds a slash or is a dot path; that is checked far above. Here it would reach into another resource.
-    if (key === '' || key.startsWith('/') || key.split('/').some((part) => part === '' || part === '.' || part === '..')) {
+    if (BAD_KEY.test(key)) {
       throw newInternalError(new Error(`invalid key: ${JSON.stringify(key)}`))
     }
     return this.prefix + key
@@ -327,6 +327,8 @@ export class KVObjectStorage implements ObjectStorage {
 }
 
 const BOOKMARK_MS = 60_000
+/** A part that is empty or a dot path. */
+const BAD_KEY = /(?:^|\/)\.{0,2}(?:\/|$)/
 
 export function createObjectStorage(kv: KV, options: ObjectStorageOptions): KVObjectStorage {
   return new KVObjectStorage(kv, options)

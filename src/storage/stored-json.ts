@@ -10,7 +10,12 @@ const HTML_ALL = /[<>&\u2028\u2029]/g
 
 /** The JSON an object is stored as: without resourceVersion and selfLink, escaped the way Go does. */
 export function encodeObject(object: KubeObject): Buffer {
-  const text = JSON.stringify({ ...object, metadata: { ...object.metadata, resourceVersion: undefined, selfLink: undefined } })
+  const { resourceVersion, selfLink } = object.metadata
+  const text = JSON.stringify(
+    resourceVersion === undefined && selfLink === undefined
+      ? object
+      : { ...object, metadata: { ...object.metadata, resourceVersion: undefined, selfLink: undefined } },
+  )
   if (!HTML.test(text)) return Buffer.from(text)
   return Buffer.from(text.replace(HTML_ALL, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`))
 }
@@ -21,6 +26,8 @@ export class StoredJson implements StoredObject {
   readonly bytes: Uint8Array
   readonly resourceVersion: number
   wire: Map<string, Uint8Array> | undefined = undefined
+  /** Where the resourceVersion goes, with a comma after it: -1 not looked for yet, -2 the place is not so simple. */
+  private spliceAt = -1
   private parsed: KubeObject | undefined = undefined
   private labelMap: Readonly<Record<string, string>> | undefined = undefined
 
@@ -51,14 +58,36 @@ export class StoredJson implements StoredObject {
   }
 
   encoded(): Uint8Array {
+    return this.spliced(0)
+  }
+
+  line(): Uint8Array {
+    const out = this.spliced(1)
+    out[out.length - 1] = NEWLINE
+    return out
+  }
+
+  /** With so many bytes more at the end, left for the caller to fill. */
+  private spliced(more: number): Uint8Array {
     const { bytes } = this
-    const point = splicePoint(bytes)
-    if (!point) return bytes
-    const insert = `${point.commaBefore ? ',' : ''}"resourceVersion":"${this.resourceVersion}"${point.commaAfter ? ',' : ''}`
-    const out = Buffer.allocUnsafe(bytes.length - (point.end - point.start) + insert.length)
-    out.set(bytes.subarray(0, point.start), 0)
-    out.write(insert, point.start, 'latin1')
-    out.set(bytes.subarray(point.end), point.start + insert.length)
+    let start = this.spliceAt
+    let end = start
+    let before = ''
+    let after = ','
+    if (start < 0) {
+      const point = splicePoint(bytes)
+      if (!point) return more === 0 ? bytes : Buffer.concat([bytes], bytes.length + more)
+      start = point.start
+      end = point.end
+      before = point.commaBefore ? ',' : ''
+      after = point.commaAfter ? ',' : ''
+      this.spliceAt = start === end && before === '' && after === ',' ? start : -2
+    }
+    const insert = `${before}"resourceVersion":"${this.resourceVersion}"${after}`
+    const out = Buffer.allocUnsafe(bytes.length - (end - start) + insert.length + more)
+    out.set(bytes.subarray(0, start), 0)
+    out.write(insert, start, 'latin1')
+    out.set(bytes.subarray(end), start + insert.length)
     return out
   }
 
@@ -67,6 +96,8 @@ export class StoredJson implements StoredObject {
     return new StoredJson(this.key, this.bytes, resourceVersion)
   }
 }
+
+const NEWLINE = 10
 
 function text(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')

@@ -21,6 +21,8 @@ export function scanJSON(text: string): ScanResult {
   let exact = false
   let surrogates = false
   const n = text.length
+  // The next backslash from where it was last looked for; found once for all strings before it.
+  let back = -1
   for (let i = 0; i < n; i++) {
     const c = text.charCodeAt(i)
     switch (c) {
@@ -42,12 +44,15 @@ export function scanJSON(text: string): ScanResult {
             continue
           }
           const quote = text.indexOf('"', i)
-          const back = text.indexOf('\\', i)
+          if (back < i) {
+            back = text.indexOf('\\', i)
+            if (back < 0) back = n
+          }
           if (quote < 0) {
             i = n
             break
           }
-          i = back >= 0 && back < quote ? back : quote
+          i = Math.min(back, quote)
           if (i === quote) break
         }
         break

@@ -140,6 +140,7 @@ export function excluded(comparison: Comparison | undefined, filter: FieldFilter
 
 /** Takes what was touched or removed from all owners, each compared in its own version. */
 function release(options: UpdateOptions, owners: readonly Owner[], main: Comparison | undefined): { changed: boolean; owners: Owner[] } {
+  if (owners.length === 0) return { changed: false, owners: [] }
   const gone = new Map<string, Fields | undefined>([[options.apiVersion, touched(main)]])
   const out: Owner[] = []
   let changed = false

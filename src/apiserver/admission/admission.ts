@@ -30,6 +30,11 @@ export interface AdmissionPlugin {
   /** Upstream's name, such as `NamespaceLifecycle`. */
   readonly name: string
   handles(operation: AdmissionOperation): boolean
+  /**
+   * Whether the plugin may have anything to say about a resource or its subresources; asked once per resource, so it must not depend on
+   * anything else. @default all
+   */
+  looksAt?(resource: GroupVersionResource): boolean
   /** Mutation; runs first, in chain order. */
   admit?(attributes: AdmissionAttributes): void | Promise<void>
   /** Runs after all mutation, on the final object. */

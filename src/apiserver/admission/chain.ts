@@ -2,8 +2,13 @@ import type { AdmissionAttributes, AdmissionOperation, AdmissionPlugin } from '.
 
 const OPERATIONS: readonly AdmissionOperation[] = ['CREATE', 'UPDATE', 'DELETE', 'CONNECT']
 
+type Phase = 'admit' | 'validate'
+
+const MAX_REMEMBERED = 5000
+
 /** The admission plugins in their order, sorted by what they handle. */
 export class AdmissionChain {
+  private readonly narrowed = new Map<string, readonly AdmissionPlugin[]>()
   readonly plugins: readonly AdmissionPlugin[]
   private readonly mutating: Readonly<Record<AdmissionOperation, readonly AdmissionPlugin[]>>
   private readonly validating: Readonly<Record<AdmissionOperation, readonly AdmissionPlugin[]>>
@@ -27,17 +32,36 @@ export class AdmissionChain {
     return this.validating[operation].length > 0
   }
 
-  async admit(attributes: AdmissionAttributes): Promise<void> {
-    for (const plugin of this.mutating[attributes.operation]) {
-      const pending = plugin.admit?.(attributes)
-      if (pending) await pending
-    }
+  /** Waits only for plugins that have to wait. */
+  admit(attributes: AdmissionAttributes): Promise<void> | undefined {
+    return run(this.lookingAt('admit', this.mutating, attributes), 'admit', attributes, 0)
   }
 
-  async validate(attributes: AdmissionAttributes): Promise<void> {
-    for (const plugin of this.validating[attributes.operation]) {
-      const pending = plugin.validate?.(attributes)
-      if (pending) await pending
-    }
+  validate(attributes: AdmissionAttributes): Promise<void> | undefined {
+    return run(this.lookingAt('validate', this.validating, attributes), 'validate', attributes, 0)
   }
+
+  private lookingAt(
+    phase: Phase,
+    all: Readonly<Record<AdmissionOperation, readonly AdmissionPlugin[]>>,
+    { operation, resource }: AdmissionAttributes,
+  ): readonly AdmissionPlugin[] {
+    const key = `${phase} ${operation} ${resource.resource}.${resource.version}.${resource.group}`
+    let found = this.narrowed.get(key)
+    if (!found) {
+      found = all[operation].filter((p) => p.looksAt?.(resource) ?? true)
+      // As many as there are resources, and custom ones come and go.
+      if (this.narrowed.size >= MAX_REMEMBERED) this.narrowed.clear()
+      this.narrowed.set(key, found)
+    }
+    return found
+  }
+}
+
+function run(plugins: readonly AdmissionPlugin[], phase: Phase, attributes: AdmissionAttributes, from: number): Promise<void> | undefined {
+  for (let i = from; i < plugins.length; i++) {
+    const pending = (plugins[i] as AdmissionPlugin)[phase]?.(attributes)
+    if (pending) return pending.then(() => run(plugins, phase, attributes, i + 1))
+  }
+  return undefined
 }

@@ -9,5 +9,13 @@ export const MASTERS_GROUP = 'system:masters'
 /** The user with the group of those who are known, unless one of the two groups is there already. */
 export function asAuthenticated(user: UserInfo): UserInfo {
   if (user.groups.includes(AUTHENTICATED) || user.groups.includes(UNAUTHENTICATED)) return user
-  return { ...user, groups: [...user.groups, AUTHENTICATED] }
+  let known = withGroup.get(user)
+  if (!known) {
+    known = { ...user, groups: [...user.groups, AUTHENTICATED] }
+    withGroup.set(user, known)
+  }
+  return known
 }
+
+/** One result per user: what others remember of a user, they remember by the object. */
+const withGroup = new WeakMap<UserInfo, UserInfo>()

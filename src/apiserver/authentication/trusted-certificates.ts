@@ -16,6 +16,8 @@ const REMEMBERED = 1024
 export class TrustedCertificates {
   private readonly authorities: X509Certificate[]
   private readonly known = new Map<string, TrustedCertificate | undefined>()
+  /** By the bytes themselves: a connection shows the same ones with each of its requests. */
+  private readonly seen = new WeakMap<Uint8Array, { readonly facts: TrustedCertificate | undefined }>()
 
   /** @param pem one or more certificates */
   constructor(pem: string) {
@@ -26,6 +28,18 @@ export class TrustedCertificates {
 
   /** Undefined: signed by someone else, or unreadable. @throws Error when out of its time */
   verify(der: Uint8Array, now: number): TrustedCertificate | undefined {
+    let seen = this.seen.get(der)
+    if (!seen) {
+      seen = { facts: this.recall(der) }
+      this.seen.set(der, seen)
+    }
+    const { facts } = seen
+    if (!facts) return undefined
+    if (now < facts.notBefore || now > facts.notAfter) throw new Error('x509: certificate has expired or is not yet valid')
+    return facts
+  }
+
+  private recall(der: Uint8Array): TrustedCertificate | undefined {
     const fingerprint = createHash('sha256').update(der).digest('hex')
     let facts = this.known.get(fingerprint)
     if (facts === undefined && !this.known.has(fingerprint)) {
@@ -33,8 +47,6 @@ export class TrustedCertificates {
       if (this.known.size >= REMEMBERED) this.known.delete(this.known.keys().next().value as string)
       this.known.set(fingerprint, facts)
     }
-    if (!facts) return undefined
-    if (now < facts.notBefore || now > facts.notAfter) throw new Error('x509: certificate has expired or is not yet valid')
     return facts
   }
 

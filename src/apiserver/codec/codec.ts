@@ -51,6 +51,13 @@ export interface Codec {
 }
 
 export function expectedOf(endpoint: Endpoint): Expected {
-  const { bodySchema, coerce } = endpoint
-  return { gvk: endpoint.info, schema: () => (bodySchema ? bodySchema() : endpoint.info.schema()), custom: endpoint.custom, ...(coerce ? { coerce } : {}) }
+  let known = expectations.get(endpoint)
+  if (!known) {
+    const { bodySchema, coerce } = endpoint
+    known = { gvk: endpoint.info, schema: () => (bodySchema ? bodySchema() : endpoint.info.schema()), custom: endpoint.custom, ...(coerce ? { coerce } : {}) }
+    expectations.set(endpoint, known)
+  }
+  return known
 }
+
+const expectations = new WeakMap<Endpoint, Expected>()

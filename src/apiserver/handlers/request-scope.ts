@@ -150,18 +150,17 @@ export class AdmissionGate {
   }
 
   /** Mutation; returns the object, which may be another than the one handed in. */
-  async admit(operation: AdmissionOperation, object: KubeObject | undefined, old?: KubeObject): Promise<KubeObject | undefined> {
+  admit(operation: AdmissionOperation, object: KubeObject | undefined, old?: KubeObject): Promise<KubeObject | undefined> | KubeObject | undefined {
     const chain = this.environment.admission
     if (!chain.mutates(operation)) return object
     const attributes = this.attributes(operation, object, old)
-    await chain.admit(attributes)
-    return attributes.object
+    const pending = chain.admit(attributes)
+    return pending ? pending.then(() => attributes.object) : attributes.object
   }
 
-  async validate(operation: AdmissionOperation, object: KubeObject | undefined, old?: KubeObject): Promise<void> {
+  validate(operation: AdmissionOperation, object: KubeObject | undefined, old?: KubeObject): Promise<void> | undefined {
     const chain = this.environment.admission
-    if (!chain.validates(operation)) return
-    await chain.validate(this.attributes(operation, object, old))
+    return chain.validates(operation) ? chain.validate(this.attributes(operation, object, old)) : undefined
   }
 }
 

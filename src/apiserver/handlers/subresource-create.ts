@@ -43,7 +43,7 @@ export async function handleCreateSubresource(
     name: target.name,
     object: admitted,
     dryRun,
-    validate: (final) => gate.validate('CREATE', final),
+    validate: async (final) => gate.validate('CREATE', final),
   })
   return environment.responder.value(context, form, 201, answer)
 }

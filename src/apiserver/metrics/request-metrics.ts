@@ -14,6 +14,14 @@ interface Histogram {
   total: number
 }
 
+interface Row {
+  readonly key: string
+  readonly place: string
+  readonly series: Series
+  duration: Histogram | undefined
+  size: Histogram | undefined
+}
+
 interface Series {
   labels: string
   total: number
@@ -24,6 +32,7 @@ interface Series {
  */
 export class RequestMetrics {
   private readonly requests = new Map<string, Series>()
+  private readonly rows = new Map<string, Row>()
   private readonly durations = new Map<string, Histogram>()
   private readonly sizes = new Map<string, Histogram>()
   private readonly longRunning = new Map<string, number>()
@@ -37,21 +46,42 @@ export class RequestMetrics {
 
   /** @param seconds how long the request took */
   observe(context: RequestContext, response: ApiResponse, seconds: number): void {
+    const found = this.rowOf(context, response)
+    if (!found) return
+    found.series.total++
+    if (context.longRunning) return
+    const { place } = found
+    found.duration ??= histogramOf(this.durations, place, DURATION_BUCKETS)
+    if (found.duration) observe(found.duration, seconds, DURATION_BUCKETS)
+    if (response.bytes) {
+      found.size ??= histogramOf(this.sizes, place, SIZE_BUCKETS)
+      if (found.size) observe(found.size, response.bytes.length, SIZE_BUCKETS)
+    }
+    if (response.status === 429 || response.status === 504) this.terminations.set(found.key, (this.terminations.get(found.key) ?? 0) + 1)
+  }
+
+  /** Where a request is counted; undefined when there are too many places already. */
+  private rowOf(context: RequestContext, response: ApiResponse): Row | undefined {
     const { info } = context
+    // Most requests are told apart by a few short words; the labels are made once for each.
+    const word =
+      context.request.query === '' && info.verb !== 'patch' && info.isResource
+        ? `${info.verb} ${info.version} ${info.resource} ${info.subresource} ${scopeOf(info)} ${response.status} ${info.group}`
+        : undefined
+    const known = word === undefined ? undefined : this.rows.get(word)
+    if (known) return known
     const place = placeOf(info, verbOf(context))
     const key = `${place}|${response.status}|${context.request.query === '' ? '' : (context.query.get('dryRun') ?? '')}`
     let series = this.requests.get(key)
     if (!series) {
-      if (this.requests.size >= MAX_SERIES) return
+      if (this.requests.size >= MAX_SERIES) return undefined
       const dryRun = context.query.get('dryRun') ?? ''
       series = { labels: `code="${response.status}",component="apiserver",dry_run="${escapeLabel(dryRun)}",${place}`, total: 0 }
       this.requests.set(key, series)
     }
-    series.total++
-    if (context.longRunning) return
-    observe(this.durations, place, seconds, DURATION_BUCKETS)
-    if (response.bytes) observe(this.sizes, place, response.bytes.length, SIZE_BUCKETS)
-    if (response.status === 429 || response.status === 504) this.terminations.set(key, (this.terminations.get(key) ?? 0) + 1)
+    const row: Row = { key, place, series, duration: undefined, size: undefined }
+    if (word !== undefined && this.rows.size < MAX_SERIES) this.rows.set(word, row)
+    return row
   }
 
   /** A watch or another endless request begins; call the result when it ends. */
@@ -145,21 +175,28 @@ function verbOf(context: RequestContext): string {
 }
 
 function placeOf(info: RequestInfo, verb: string): string {
-  const scope = !info.isResource ? '' : info.parts.length > 1 && info.name !== '' ? 'resource' : info.namespace !== '' ? 'namespace' : 'cluster'
-  return `group="${escapeLabel(info.group)}",resource="${escapeLabel(info.resource)}",scope="${scope}",subresource="${escapeLabel(info.subresource)}",verb="${verb}",version="${escapeLabel(info.version)}"`
+  return `group="${escapeLabel(info.group)}",resource="${escapeLabel(info.resource)}",scope="${scopeOf(info)}",subresource="${escapeLabel(info.subresource)}",verb="${verb}",version="${escapeLabel(info.version)}"`
+}
+
+function scopeOf(info: RequestInfo): string {
+  return !info.isResource ? '' : info.parts.length > 1 && info.name !== '' ? 'resource' : info.namespace !== '' ? 'namespace' : 'cluster'
 }
 
 function escapeLabel(text: string): string {
   return /["\\\n]/.test(text) ? text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n') : text
 }
 
-function observe(map: Map<string, Histogram>, key: string, value: number, buckets: readonly number[]): void {
+function histogramOf(map: Map<string, Histogram>, key: string, buckets: readonly number[]): Histogram | undefined {
   let histogram = map.get(key)
   if (!histogram) {
-    if (map.size >= MAX_SERIES) return
+    if (map.size >= MAX_SERIES) return undefined
     histogram = { counts: new Array(buckets.length).fill(0), sum: 0, total: 0 }
     map.set(key, histogram)
   }
+  return histogram
+}
+
+function observe(histogram: Histogram, value: number, buckets: readonly number[]): void {
   histogram.sum += value
   histogram.total++
   for (let i = 0; i < buckets.length; i++) {

@@ -23,6 +23,13 @@ function longField(value: unknown): 'items' | 'rows' | undefined {
   return Array.isArray(rows) && rows.length > MANY ? 'rows' : undefined
 }
 
+function withNewline(encoded: Uint8Array): Uint8Array {
+  const bytes = Buffer.allocUnsafe(encoded.length + 1)
+  bytes.set(encoded, 0)
+  bytes[encoded.length] = NEWLINE
+  return bytes
+}
+
 /** Makes answers out of objects, in the form that was negotiated. */
 export class Responder {
   readonly negotiator: Negotiator
@@ -39,11 +46,7 @@ export class Responder {
   async stored(context: RequestContext, endpoint: Endpoint, form: Negotiated, status: number, stored: StoredObject): Promise<ApiResponse> {
     if (context.request.inProcess && form.as === undefined) return { status, headers: {}, object: endpoint.fromStorage(stored.object) }
     if (form.mediaType === JSON_TYPE && form.as === undefined && !form.pretty && !endpoint.converts) {
-      const encoded = stored.encoded()
-      const bytes = Buffer.allocUnsafe(encoded.length + 1)
-      bytes.set(encoded, 0)
-      bytes[encoded.length] = NEWLINE
-      return { status, headers: { 'content-type': JSON_TYPE }, bytes }
+      return { status, headers: { 'content-type': JSON_TYPE }, bytes: stored.line?.() ?? withNewline(stored.encoded()) }
     }
     return this.object(context, endpoint, form, status, endpoint.fromStorage(stored.object))
   }

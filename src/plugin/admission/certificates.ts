@@ -35,6 +35,7 @@ async function maySign({ authorize }: AdmissionDependencies, { user }: Admission
 export function certificateApproval(deps: AdmissionDependencies): AdmissionPlugin {
   return {
     name: 'CertificateApproval',
+    looksAt: ({ group, resource }) => group === GROUP && resource === RESOURCE,
     handles: (operation) => operation === 'UPDATE',
     async validate(attributes) {
       if (!concerns(attributes, GROUP, RESOURCE, 'approval')) return
@@ -51,6 +52,7 @@ export function certificateApproval(deps: AdmissionDependencies): AdmissionPlugi
 export function certificateSigning(deps: AdmissionDependencies): AdmissionPlugin {
   return {
     name: 'CertificateSigning',
+    looksAt: ({ group, resource }) => group === GROUP && resource === RESOURCE,
     handles: (operation) => operation === 'UPDATE',
     async validate(attributes) {
       if (!concerns(attributes, GROUP, RESOURCE, 'status')) return
@@ -70,6 +72,7 @@ export function certificateSigning(deps: AdmissionDependencies): AdmissionPlugin
 export function certificateSubjectRestriction(): AdmissionPlugin {
   return {
     name: 'CertificateSubjectRestriction',
+    looksAt: ({ group, resource }) => group === GROUP && resource === RESOURCE,
     handles: (operation) => operation === 'CREATE',
     validate(attributes) {
       if (!concerns(attributes, GROUP, RESOURCE)) return

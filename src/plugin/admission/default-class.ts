@@ -16,6 +16,7 @@ export function defaultStorageClass({ informers }: AdmissionDependencies): Admis
   const { lister } = informers.informer(resources.storagev1.storageclasses)
   return {
     name: 'DefaultStorageClass',
+    looksAt: ({ group, resource }) => group === '' && resource === 'persistentvolumeclaims',
     handles: (operation) => operation === 'CREATE',
     admit(attributes) {
       if (!concerns(attributes, '', 'persistentvolumeclaims')) return
@@ -32,6 +33,7 @@ export function defaultIngressClass({ informers }: AdmissionDependencies): Admis
   const { lister } = informers.informer(resources.networkingv1.ingressclasses)
   return {
     name: 'DefaultIngressClass',
+    looksAt: ({ group, resource }) => group === 'networking.k8s.io' && resource === 'ingresses',
     handles: (operation) => operation === 'CREATE',
     admit(attributes) {
       if (!concerns(attributes, 'networking.k8s.io', 'ingresses')) return

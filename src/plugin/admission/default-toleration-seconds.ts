@@ -17,6 +17,7 @@ export function defaultTolerationSeconds(options: DefaultTolerationSecondsOption
   ] as const
   return {
     name: 'DefaultTolerationSeconds',
+    looksAt: ({ group, resource }) => group === '' && resource === 'pods',
     handles: (operation) => operation === 'CREATE' || operation === 'UPDATE',
     admit(attributes) {
       if (!concerns(attributes, '', 'pods')) return

@@ -18,6 +18,7 @@ export function limitRanger({ informers }: AdmissionDependencies): AdmissionPlug
       .flatMap((range) => range.spec.limits ?? [])
   return {
     name: 'LimitRanger',
+    looksAt: ({ group, resource }) => group === '' && (resource === 'pods' || resource === 'persistentvolumeclaims'),
     handles: (operation) => operation === 'CREATE' || operation === 'UPDATE',
     admit(attributes) {
       if (attributes.operation !== 'CREATE' || !concerns(attributes, '', 'pods')) return

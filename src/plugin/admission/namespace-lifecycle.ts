@@ -1,6 +1,6 @@
 import { type corev1, resources } from '../../api/index.ts'
 import { newNotFound } from '../../apimachinery/errors.ts'
-import type { AdmissionPlugin } from '../../apiserver/admission/admission.ts'
+import type { AdmissionAttributes, AdmissionPlugin } from '../../apiserver/admission/admission.ts'
 import { getOrUndefined } from '../../client/rest/client.ts'
 import type { AdmissionDependencies } from './dependencies.ts'
 import { refused, refusedTerminating } from './refusal.ts'
@@ -22,10 +22,14 @@ export function namespaceLifecycle({ client, informers, clock }: AdmissionDepend
     deleted.delete(name)
     return false
   }
+  const check = (attributes: AdmissionAttributes, found: corev1.Namespace | undefined): void => {
+    if (!found) throw newNotFound({ group: '', resource: 'namespaces' }, attributes.namespace)
+    if (attributes.operation === 'CREATE' && found.status?.phase === 'Terminating') throw refusedTerminating(attributes)
+  }
   return {
     name: 'NamespaceLifecycle',
     handles: (operation) => operation !== 'CONNECT',
-    async admit(attributes) {
+    admit(attributes) {
       const { operation, resource, namespace } = attributes
       if (resource.group === '' && resource.resource === 'namespaces') {
         if (operation !== 'DELETE') return
@@ -35,10 +39,9 @@ export function namespaceLifecycle({ client, informers, clock }: AdmissionDepend
         return
       }
       if (namespace === '' || operation === 'DELETE' || resource.resource === 'localsubjectaccessreviews') return
-      let found: corev1.Namespace | undefined = distrusted(namespace) ? undefined : lister.get(namespace)
-      found ??= await getOrUndefined(api, namespace)
-      if (!found) throw newNotFound({ group: '', resource: 'namespaces' }, namespace)
-      if (operation === 'CREATE' && found.status?.phase === 'Terminating') throw refusedTerminating(attributes)
+      const known: corev1.Namespace | undefined = distrusted(namespace) ? undefined : lister.get(namespace)
+      if (known) return check(attributes, known)
+      return getOrUndefined(api, namespace).then((found) => check(attributes, found))
     },
   }
 }

@@ -143,43 +143,45 @@ export function nodeRestriction(deps: AdmissionDependencies): AdmissionPlugin {
   }
   const nameOf = (a: AdmissionAttributes) => (a.operation === 'CREATE' ? ((a.object as coordinationv1.Lease | storagev1.CSINode).metadata.name ?? '') : a.name)
 
+  const admitFrom = async (a: AdmissionAttributes, node: string): Promise<void> => {
+    if (node === '') throw refused(a, `could not determine node from user ${quote(a.user.name)}`)
+    switch (`${a.resource.group}/${a.resource.resource}`) {
+      case '/pods':
+        return admitPod(a, node)
+      case '/nodes':
+        return admitNode(a, node)
+      case '/persistentvolumeclaims':
+        return admitClaim(a, node)
+      case '/serviceaccounts':
+        return admitToken(a, node)
+      case 'coordination.k8s.io/leases':
+        if (a.namespace !== LEASE_NAMESPACE) throw refused(a, `can only access leases in the ${quote(LEASE_NAMESPACE)} system namespace`)
+        if (nameOf(a) !== node) throw refused(a, 'can only access node lease with the same name as the requesting node')
+        return
+      case 'storage.k8s.io/csinodes':
+        if (nameOf(a) !== node) throw refused(a, 'can only access CSINode with the same name as the requesting node')
+        return
+      case 'resource.k8s.io/resourceslices': {
+        const verb = a.operation === 'CREATE' ? 'create' : a.operation === 'DELETE' ? 'delete' : undefined
+        const slice = (verb === 'create' ? a.object : a.oldObject) as resourcev1.ResourceSlice | undefined
+        if (verb && slice?.spec.nodeName !== node) throw refused(a, `can only ${verb} ResourceSlice with the same NodeName as the requesting node`)
+        return
+      }
+      case 'certificates.k8s.io/certificatesigningrequests':
+        return admitCsr(a)
+      case 'certificates.k8s.io/podcertificaterequests':
+        throw refused(a, 'PodCertificateRequest feature gate is disabled')
+      default:
+        return
+    }
+  }
+
   return {
     name: 'NodeRestriction',
     handles: (operation) => operation !== 'CONNECT',
-    async admit(a) {
+    admit(a) {
       const identity = nodeIdentity(a.user)
-      if (!identity) return
-      const node = identity.name
-      if (node === '') throw refused(a, `could not determine node from user ${quote(a.user.name)}`)
-      switch (`${a.resource.group}/${a.resource.resource}`) {
-        case '/pods':
-          return admitPod(a, node)
-        case '/nodes':
-          return admitNode(a, node)
-        case '/persistentvolumeclaims':
-          return admitClaim(a, node)
-        case '/serviceaccounts':
-          return admitToken(a, node)
-        case 'coordination.k8s.io/leases':
-          if (a.namespace !== LEASE_NAMESPACE) throw refused(a, `can only access leases in the ${quote(LEASE_NAMESPACE)} system namespace`)
-          if (nameOf(a) !== node) throw refused(a, 'can only access node lease with the same name as the requesting node')
-          return
-        case 'storage.k8s.io/csinodes':
-          if (nameOf(a) !== node) throw refused(a, 'can only access CSINode with the same name as the requesting node')
-          return
-        case 'resource.k8s.io/resourceslices': {
-          const verb = a.operation === 'CREATE' ? 'create' : a.operation === 'DELETE' ? 'delete' : undefined
-          const slice = (verb === 'create' ? a.object : a.oldObject) as resourcev1.ResourceSlice | undefined
-          if (verb && slice?.spec.nodeName !== node) throw refused(a, `can only ${verb} ResourceSlice with the same NodeName as the requesting node`)
-          return
-        }
-        case 'certificates.k8s.io/certificatesigningrequests':
-          return admitCsr(a)
-        case 'certificates.k8s.io/podcertificaterequests':
-          throw refused(a, 'PodCertificateRequest feature gate is disabled')
-        default:
-          return
-      }
+      return identity ? admitFrom(a, identity.name) : undefined
     },
   }
 }

@@ -9,6 +9,7 @@ export function persistentVolumeClaimResize({ informers }: AdmissionDependencies
   const { lister } = informers.informer(resources.storagev1.storageclasses)
   return {
     name: 'PersistentVolumeClaimResize',
+    looksAt: ({ group, resource }) => group === '' && resource === 'persistentvolumeclaims',
     handles: (operation) => operation === 'UPDATE',
     validate(attributes) {
       if (!concerns(attributes, '', 'persistentvolumeclaims')) return

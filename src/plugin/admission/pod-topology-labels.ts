@@ -12,6 +12,7 @@ export function podTopologyLabels({ informers, isEnabled }: AdmissionDependencie
   const enabled = isEnabled('PodTopologyLabelsAdmission')
   return {
     name: 'PodTopologyLabels',
+    looksAt: ({ group, resource }) => group === '' && (resource === 'pods' || resource === 'bindings'),
     handles: (operation) => enabled && operation === 'CREATE',
     admit(attributes) {
       const { object } = attributes

@@ -52,6 +52,7 @@ export function priority({ client, informers }: AdmissionDependencies): Admissio
   }
   return {
     name: 'Priority',
+    looksAt: ({ group, resource }) => (group === '' && resource === 'pods') || (group === 'scheduling.k8s.io' && resource === 'priorityclasses'),
     handles: (operation) => operation === 'CREATE' || operation === 'UPDATE',
     async admit(attributes) {
       if (!concerns(attributes, '', 'pods')) return

@@ -66,20 +66,23 @@ export function resourceQuota({ client, informers, clock }: AdmissionDependencie
   return {
     name: 'ResourceQuota',
     handles: (operation) => operation === 'CREATE' || operation === 'UPDATE',
-    async validate(a) {
+    validate(a) {
       if (a.namespace === '' || (a.resource.group === '' && a.resource.resource === 'namespaces')) return
       if (!isCharged(a) || quotasOf(a.namespace).length === 0) return
-      // One at a time in a namespace: two that fit alone need not fit together.
-      const before = queues.get(a.namespace) ?? Promise.resolve()
-      const work = before.then(() => charge(a))
-      const settled = work.catch(() => {})
-      queues.set(a.namespace, settled)
-      try {
-        await work
-      } finally {
-        if (queues.get(a.namespace) === settled) queues.delete(a.namespace)
-      }
+      return chargeInTurn(a)
     },
+  }
+  async function chargeInTurn(a: AdmissionAttributes): Promise<void> {
+    // One at a time in a namespace: two that fit alone need not fit together.
+    const before = queues.get(a.namespace) ?? Promise.resolve()
+    const work = before.then(() => charge(a))
+    const settled = work.catch(() => {})
+    queues.set(a.namespace, settled)
+    try {
+      await work
+    } finally {
+      if (queues.get(a.namespace) === settled) queues.delete(a.namespace)
+    }
   }
 }
 

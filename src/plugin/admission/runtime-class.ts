@@ -18,6 +18,7 @@ export function runtimeClass({ client, informers }: AdmissionDependencies): Admi
   }
   return {
     name: 'RuntimeClass',
+    looksAt: ({ group, resource }) => group === '' && resource === 'pods',
     handles: (operation) => operation === 'CREATE',
     async admit(attributes) {
       if (!concerns(attributes, '', 'pods')) return

@@ -31,6 +31,7 @@ export function serviceAccount({ client, informers, clock, random }: AdmissionDe
   }
   return {
     name: 'ServiceAccount',
+    looksAt: ({ group, resource }) => group === '' && resource === 'pods',
     handles: (operation) => operation === 'CREATE' || operation === 'UPDATE',
     async admit(attributes) {
       if (attributes.operation !== 'CREATE' || !concerns(attributes, '', 'pods')) return

@@ -10,6 +10,7 @@ const finalizers: Readonly<Record<string, string>> = {
 export function storageObjectInUseProtection(): AdmissionPlugin {
   return {
     name: 'StorageObjectInUseProtection',
+    looksAt: ({ group, resource }) => Object.hasOwn(finalizers, `${group}/${resource}`),
     handles: (operation) => operation === 'CREATE',
     admit({ resource, subresource, object }) {
       const finalizer = finalizers[`${resource.group}/${resource.resource}`]

@@ -7,6 +7,7 @@ import { concerns } from './refusal.ts'
 export function taintNodesByCondition(): AdmissionPlugin {
   return {
     name: 'TaintNodesByCondition',
+    looksAt: ({ group, resource }) => group === '' && resource === 'nodes',
     handles: (operation) => operation === 'CREATE',
     admit(attributes) {
       if (!concerns(attributes, '', 'nodes')) return

@@ -94,6 +94,10 @@ export function podSecurity({ client, informers, clock }: AdmissionDependencies)
   }
   return {
     name: 'PodSecurity',
+    looksAt: ({ group, resource }) => {
+      const key = `${group}/${resource}`
+      return key === '/namespaces' || key === '/pods' || Object.hasOwn(templates, key)
+    },
     handles: (operation) => operation === 'CREATE' || operation === 'UPDATE',
     async validate(a) {
       const key = `${a.resource.group}/${a.resource.resource}`

@@ -10,13 +10,8 @@ export function rbacAuthorizer(resolver: RuleResolver): Omit<Authorizer, 'author
   return {
     name: 'RBAC',
     authorize(attributes) {
-      let errors: string[] | undefined
-      for (const grant of resolver.grants(attributes.user, attributes.namespace)) {
-        if (grant.error) (errors ??= []).push(grant.error.message)
-        for (const rule of grant.rules) {
-          if (ruleAllows(rule, attributes)) return { decision: 'allow', reason: `RBAC: allowed by ${grant.source()}` }
-        }
-      }
+      const { source, errors } = resolver.find(attributes.user, attributes.namespace, (rule) => ruleAllows(rule, attributes))
+      if (source !== undefined) return { decision: 'allow', reason: `RBAC: allowed by ${source}` }
       return errors ? { decision: 'noOpinion', reason: `RBAC: ${aggregateText(errors)}` } : NO_OPINION
     },
     async rulesFor(user, namespace): Promise<ResourceRules> {

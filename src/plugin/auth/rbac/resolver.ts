@@ -30,7 +30,10 @@ const REMEMBERED = 2048
 interface Match {
   readonly binding: rbacv1.RoleBinding | rbacv1.ClusterRoleBinding
   readonly subject: rbacv1.Subject
+  text?: string
 }
+
+const CLUSTER: readonly string[] = ['']
 
 /**
  * Which bindings apply to a user. Bindings are remembered per user and namespace until `invalidate`; roles are looked up each time,
@@ -39,6 +42,8 @@ interface Match {
 export class RuleResolver {
   private readonly listers: RbacListers
   private readonly matches = new Map<string, readonly Match[]>()
+  /** The same by the object of the user, which authenticators keep; then by namespace. */
+  private byUser = new WeakMap<UserInfo, Map<string, readonly Match[]>>()
 
   constructor(listers: RbacListers) {
     this.listers = listers
@@ -47,6 +52,7 @@ export class RuleResolver {
   /** To be called on every change of a RoleBinding or ClusterRoleBinding. */
   invalidate(): void {
     this.matches.clear()
+    this.byUser = new WeakMap()
   }
 
   /** Grants of cluster role bindings, then those of the namespace's role bindings (none for ''). */
@@ -90,7 +96,43 @@ export class RuleResolver {
     }
   }
 
+  /**
+   * Calls `visit` for the rules of each grant, in the order of `grants`, until it returns true. @returns the text of the grant that
+   * ended it, or the errors met on the way
+   */
+  find(user: UserInfo, namespace: string, visit: (rule: PolicyRule) => boolean): { source?: string; errors?: string[] } {
+    let errors: string[] | undefined
+    for (const place of namespace === '' ? CLUSTER : ['', namespace]) {
+      for (const match of this.matching(user, place)) {
+        let rules: readonly PolicyRule[]
+        try {
+          rules = this.roleRules(match.binding.roleRef, place)
+        } catch (error) {
+          ;(errors ??= []).push((error as StatusError).message)
+          continue
+        }
+        for (const rule of rules) {
+          if (visit(rule)) return { source: (match.text ??= grantText(match.binding, match.subject, place)) }
+        }
+      }
+    }
+    return errors ? { errors } : {}
+  }
+
   private matching(user: UserInfo, namespace: string): readonly Match[] {
+    let known = this.byUser.get(user)
+    const found = known?.get(namespace)
+    if (found) return found
+    if (!known || known.size >= REMEMBERED) {
+      known = new Map()
+      this.byUser.set(user, known)
+    }
+    const matches = this.matchingByName(user, namespace)
+    known.set(namespace, matches)
+    return matches
+  }
+
+  private matchingByName(user: UserInfo, namespace: string): readonly Match[] {
     // JSON, so that no name can look like another user with other groups.
     const key = JSON.stringify([namespace, user.name, user.groups])
     const known = this.matches.get(key)
