@@ -1,35 +1,19 @@
 import { promises as fs } from 'node:fs'
-import net from 'node:net'
 import { join, resolve } from 'node:path'
 import type { Duplex } from 'node:stream'
-import { type ContainerRuntime, RuntimeError, type StreamingRuntime } from '../cri/runtime.ts'
+import { refuseUpgrade } from '../../component-base/streaming/index.ts'
+import { type ContainerRuntime, RuntimeError } from '../cri/runtime.ts'
 import type { Kubelet } from '../kubelet.ts'
 import { findContainer, fullName, nameOf, namespaceOf, uidOf } from '../pods/pod.ts'
 import { latestContainer } from '../runtime/pod-state.ts'
+import { serveStreams } from '../streaming/serve.ts'
+import type { StreamTarget } from '../streaming/target.ts'
 import { containerLog, logOptions } from './container-logs.ts'
 import { HttpError, json, type KubeletRequest, type KubeletResponse, text } from './request.ts'
 import { kubeletMetrics, resourceMetrics, statsSummary } from './stats.ts'
 
-/** What a streaming request asks for, found and checked. */
-export interface StreamTarget {
-  kind: 'exec' | 'attach' | 'portForward'
-  runtime: ContainerRuntime
-  containerId: string
-  sandboxId: string
-  command: string[]
-  stdin: boolean
-  stdout: boolean
-  stderr: boolean
-  tty: boolean
-  ports: number[]
-}
-
-/** Speaks SPDY and WebSocket to the client, for runtimes that carry streams themselves. */
-export type StreamServer = (request: KubeletRequest, socket: Duplex, head: Uint8Array, target: StreamTarget & { streaming: StreamingRuntime }) => Promise<void>
-
 export interface KubeletApiOptions {
   kubelet: Kubelet
-  streamServer?: StreamServer
   /** Served under /logs. @default /var/log */
   systemLogDir?: string
 }
@@ -144,34 +128,13 @@ export class KubeletApi {
 
   /** Takes over an upgraded connection: exec, attach, port-forward. What is refused is answered on the socket. */
   async upgrade(request: KubeletRequest, socket: Duplex, head: Uint8Array): Promise<void> {
-    let target: StreamTarget
-    let to: URL | undefined
     try {
-      target = await this.target(request)
-      const { streaming } = target.runtime
-      if (streaming.kind === 'direct') {
-        if (!this.options.streamServer) await refuseDirect(streaming, target, request.signal)
-        await this.options.streamServer?.(request, socket, head, { ...target, streaming })
-        return
-      }
-      const { containerId, tty, stdin, stdout, stderr } = target
-      to = new URL(
-        target.kind === 'exec'
-          ? await streaming.exec({ containerId, cmd: target.command, tty, stdin, stdout, stderr })
-          : target.kind === 'attach'
-            ? await streaming.attach({ containerId, tty, stdin, stdout, stderr })
-            : await streaming.portForward({ podSandboxId: target.sandboxId, ports: target.ports }),
-      )
+      await serveStreams({ request, socket, head, clock: this.kubelet.options.clock }, await this.target(request))
     } catch (error) {
+      // Nothing was answered yet.
       const { status, body, headers } = failure(error)
-      const payload = Buffer.from(body as string)
-      const extra = Object.entries(headers).map(([k, v]) => `${k}: ${v}\r\n`)
-      socket.end(
-        `HTTP/1.1 ${status} ${status === 404 ? 'Not Found' : 'Error'}\r\n${extra.join('')}Content-Length: ${payload.length}\r\nConnection: close\r\n\r\n${payload.toString('utf8')}`,
-      )
-      return
+      refuseUpgrade(socket, status, headers, body)
     }
-    await joinStreams(request, socket, head, to)
   }
 
   /** Finds what exec, attach or port-forward is about. Throws HttpError. */
@@ -267,40 +230,4 @@ function failure(error: unknown): KubeletResponse & { body: string } {
     return { status: 500, headers, body: error.details }
   }
   return { status: 500, headers, body: message }
-}
-
-/** Without a stream server nothing can be carried: the runtime's own refusal is told, else that there is none. */
-async function refuseDirect(streaming: StreamingRuntime, target: StreamTarget, signal: AbortSignal): Promise<never> {
-  if (target.kind === 'exec') await streaming.exec(target.containerId, target.command, { tty: target.tty, signal })
-  throw new RuntimeError('Unimplemented', `this kubelet carries no ${target.kind} streams for the ${target.runtime.name} runtime`)
-}
-
-/** Joins the client's connection to the runtime's streaming server: the same upgrade, byte for byte. */
-function joinStreams(request: KubeletRequest, socket: Duplex, head: Uint8Array, to: URL): Promise<void> {
-  return new Promise((done) => {
-    const upstream = net.connect({ host: to.hostname, port: Number(to.port || 80) })
-    const end = () => {
-      upstream.destroy()
-      socket.destroy()
-      done()
-    }
-    upstream.once('connect', () => {
-      const lines = [`${request.method} ${to.pathname}${to.search} HTTP/1.1`, `Host: ${to.host}`]
-      for (const [k, v] of Object.entries(request.headers)) {
-        if (v !== undefined && !['host', 'authorization'].includes(k) && !k.startsWith('x-remote-')) lines.push(`${k}: ${v}`)
-      }
-      upstream.write(`${lines.join('\r\n')}\r\n\r\n`)
-      if (head.length) upstream.write(head)
-      socket.pipe(upstream)
-      upstream.pipe(socket)
-    })
-    upstream.on('error', (error) => {
-      if (upstream.bytesRead === 0) socket.end(`HTTP/1.1 502 Bad Gateway\r\nConnection: close\r\n\r\nerror dialing backend: ${error.message}`)
-      end()
-    })
-    upstream.on('close', end)
-    socket.on('error', end)
-    socket.on('close', end)
-    request.signal.addEventListener('abort', end, { once: true })
-  })
 }

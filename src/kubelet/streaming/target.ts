@@ -1,0 +1,15 @@
+import type { ContainerRuntime } from '../cri/runtime.ts'
+
+/** What a streaming request asks for, found and checked. */
+export interface StreamTarget {
+  kind: 'exec' | 'attach' | 'portForward'
+  runtime: ContainerRuntime
+  containerId: string
+  sandboxId: string
+  command: string[]
+  stdin: boolean
+  stdout: boolean
+  stderr: boolean
+  tty: boolean
+  ports: number[]
+}
