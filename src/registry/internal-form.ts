@@ -14,6 +14,12 @@ const SHAPES: Record<string, Field[]> = {
     ['ResourceVersion', 'resourceVersion'],
     ['FieldPath', 'fieldPath'],
   ],
+  ParentReference: [
+    ['Group', 'group'],
+    ['Resource', 'resource'],
+    ['Namespace', 'namespace'],
+    ['Name', 'name'],
+  ],
   EventSource: [
     ['Component', 'component'],
     ['Host', 'host'],
@@ -104,7 +110,7 @@ const SHAPES: Record<string, Field[]> = {
 /** Fields that are plain strings or numbers in Go: their zero value is printed where others print null. */
 const PLAIN: Record<string, unknown> = {
   ...{ Type: '', Name: '', Key: '', Operator: '', Value: '', Effect: '', User: '', Role: '', Level: '', IP: '' },
-  ...{ Kind: '', Namespace: '', UID: '', APIVersion: '', ResourceVersion: '', FieldPath: '', Component: '', Host: '' },
+  ...{ Kind: '', Namespace: '', UID: '', APIVersion: '', ResourceVersion: '', FieldPath: '', Component: '', Host: '', Group: '', Resource: '' },
 }
 
 /** The value as messages show it; lists are converted element by element. */

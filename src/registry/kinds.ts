@@ -1,9 +1,13 @@
 import type { EscalationGuard } from '../apiserver/authorization/escalation.ts'
 import type { KindRegistration } from '../apiserver/registry/strategy.ts'
+import { admissionRegistrationKinds } from './admissionregistration/kinds.ts'
 import { appsKinds } from './apps/kinds.ts'
+import { autoscalingKinds } from './autoscaling/kinds.ts'
 import { batchKinds } from './batch/kinds.ts'
 import { certificatesKinds } from './certificates/kinds.ts'
+import { coordinationKinds } from './coordination/kinds.ts'
 import { configMapKind } from './core/config-map/kind.ts'
+import { endpointsKind } from './core/endpoints/kind.ts'
 import { eventKind } from './core/event/kind.ts'
 import { limitRangeKind } from './core/limit-range/kind.ts'
 import { namespaceKind } from './core/namespace/kind.ts'
@@ -16,7 +20,14 @@ import { secretKind } from './core/secret/kind.ts'
 import { serviceKind } from './core/service/kind.ts'
 import type { ServicePools } from './core/service/reservation.ts'
 import { serviceAccountKind } from './core/service-account/kind.ts'
+import { endpointSliceKind } from './discovery/kinds.ts'
+import { flowControlKinds } from './flowcontrol/kinds.ts'
+import { networkingKinds } from './networking/kinds.ts'
+import { nodeKinds } from './node/kinds.ts'
+import { policyKinds } from './policy/kinds.ts'
 import { rbacKinds } from './rbac/kinds.ts'
+import { resourceKinds } from './resource/kinds.ts'
+import { schedulingKinds } from './scheduling/kinds.ts'
 import { storageKinds } from './storage/kinds.ts'
 
 export interface KindsOptions {
@@ -45,6 +56,17 @@ export function serverKinds(options: KindsOptions = {}): KindRegistration[] {
     nodeKind,
     limitRangeKind,
     serviceKind(options.services),
+    endpointsKind,
+    endpointSliceKind,
+    ...networkingKinds,
+    ...policyKinds,
+    ...autoscalingKinds,
+    ...schedulingKinds,
+    ...nodeKinds,
+    ...coordinationKinds,
+    ...flowControlKinds,
+    ...resourceKinds,
+    ...admissionRegistrationKinds,
     resourceQuotaKind,
   ] as KindRegistration[]
 }

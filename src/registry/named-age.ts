@@ -8,7 +8,11 @@ import { columnList } from './columns.ts'
  * @param list as columnList has it, without the name
  * @param cells all but name and age, in order
  */
-export function namedColumns<T extends KubeObject>(list: string, cells: (object: T, now: number) => unknown[], nameOf?: (object: T) => string): TableColumns<T> {
+export function namedColumns<T extends KubeObject>(
+  list: string,
+  cells: (object: T, now: number) => unknown[],
+  nameOf?: (object: T) => string,
+): TableColumns<T> {
   const columns = columnList(`Name/name${list ? `|${list}` : ''}`)
   const age = columns.findIndex((c) => c.name === 'Age')
   return {

@@ -38,13 +38,10 @@ function targets(specs: readonly Spec[], statuses: readonly Status[]): string {
   return specs.length > 2 ? `${text} + ${specs.length - 2} more...` : text
 }
 
-export const autoscalerColumns = namedColumns<autoscalingv2.HorizontalPodAutoscaler>(
-  'Reference|Targets|MinPods|MaxPods|Replicas|Age',
-  ({ spec, status }) => [
-    `${spec.scaleTargetRef.kind}/${spec.scaleTargetRef.name}`,
-    targets(spec.metrics ?? [], status?.currentMetrics ?? []),
-    spec.minReplicas === undefined ? UNSET : String(spec.minReplicas),
-    spec.maxReplicas,
-    status?.currentReplicas ?? 0,
-  ],
-)
+export const autoscalerColumns = namedColumns<autoscalingv2.HorizontalPodAutoscaler>('Reference|Targets|MinPods|MaxPods|Replicas|Age', ({ spec, status }) => [
+  `${spec.scaleTargetRef.kind}/${spec.scaleTargetRef.name}`,
+  targets(spec.metrics ?? [], status?.currentMetrics ?? []),
+  spec.minReplicas === undefined ? UNSET : String(spec.minReplicas),
+  spec.maxReplicas,
+  status?.currentReplicas ?? 0,
+])

@@ -1,4 +1,5 @@
 import type { networkingv1 } from '../../api/index.ts'
+import { ageOf } from '../../component-helpers/age.ts'
 import { firstFew, formatSelector } from '../columns.ts'
 import { loadBalancerText } from '../core/service/columns.ts'
 import { NONE, namedColumns, nameOrDefault } from '../named-age.ts'
@@ -27,9 +28,11 @@ export const networkPolicyColumns = namedColumns<networkingv1.NetworkPolicy>('Po
 
 export const serviceCIDRColumns = namedColumns<networkingv1.ServiceCIDR>('CIDRs|Age', ({ spec }) => [(spec?.cidrs ?? []).join(',')])
 
-export const ipAddressColumns = namedColumns<networkingv1.IPAddress>('ParentRef', ({ spec }) => {
+/** The age is in the rows, as upstream has it, though no column says so. */
+export const ipAddressColumns = namedColumns<networkingv1.IPAddress>('ParentRef', ({ metadata, spec }, now) => {
   const ref = spec?.parentRef
-  if (!ref) return [NONE]
+  const age = ageOf(metadata.creationTimestamp, now)
+  if (!ref) return [NONE, age]
   const resource = `${ref.resource}${ref.group ? `.${ref.group}` : ''}`
-  return [`${resource}${ref.namespace ? `/${ref.namespace}` : ''}/${ref.name}`.toLowerCase()]
+  return [`${resource}${ref.namespace ? `/${ref.namespace}` : ''}/${ref.name}`.toLowerCase(), age]
 })
