@@ -129,6 +129,7 @@ export class VolumeBinder {
       this.claimEvent(claim, 'Normal', 'FailedBinding', 'no persistent volumes available for this claim and no storage class is set')
     } else if (!storageClass) {
       this.claimEvent(claim, 'Warning', 'ProvisioningFailed', `storageclass.storage.k8s.io ${quote(className)} not found`)
+      return
     } else if (storageClass.provisioner === NO_PROVISIONER) this.tellWaiting(claim)
     else await this.askProvisioner(claim, storageClass.provisioner)
     await this.setPending(claim)

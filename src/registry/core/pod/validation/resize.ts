@@ -7,6 +7,7 @@ import { isMirrorPod, isSidecar } from '../../../../component-helpers/pod-condit
 import { computeQOSClass, qosClass } from '../../../../component-helpers/qos.ts'
 import type { PodValidationOptions } from './options.ts'
 import { validatePodMetadataAndSpec } from './pod.ts'
+import { specDifference } from './spec-difference.ts'
 import { validateAnnotationUpdate } from './update.ts'
 
 const SPEC = FieldPath.root('spec')
@@ -92,7 +93,9 @@ export function validateEphemeralUpdate(pod: Pod, old: Pod, options: PodValidati
   for (const container of old.spec?.ephemeralContainers ?? []) {
     const next = now.get(container.name)
     const what = next === undefined ? 'removed' : deepEqual(next, container) ? '' : 'changed'
-    if (what !== '') errs.push(forbidden(SPEC.child('ephemeralContainers'), `existing ephemeral containers ${quote(container.name)} may not be ${what}\n`))
+    if (what === '') continue
+    const difference = next ? specDifference('EphemeralContainer', container, next) : ''
+    errs.push(forbidden(SPEC.child('ephemeralContainers'), `existing ephemeral containers ${quote(container.name)} may not be ${what}\n${difference}`))
   }
   return errs
 }

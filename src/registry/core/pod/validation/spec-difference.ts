@@ -1,8 +1,7 @@
 import type { PodSpec } from '../../../../api/core/v1/types.generated.ts'
 import { builtinTypes } from '../../../../api/types.ts'
 import type { FieldSchema, Schema } from '../../../../apimachinery/schema/schema.ts'
-
-const CONTEXT = 3
+import { unifiedDiff } from '../../../../base/unified-diff.ts'
 
 /** Fields whose Go name is no more than their JSON name with a capital. */
 const GO_NAMES: Readonly<Record<string, string>> = {
@@ -27,6 +26,41 @@ const GO_NAMES: Readonly<Record<string, string>> = {
   storageos: 'StorageOS',
 }
 
+const VOLUMES = [
+  ...['HostPath', 'EmptyDir', 'GCEPersistentDisk', 'AWSElasticBlockStore', 'GitRepo', 'Secret', 'NFS', 'ISCSI', 'Glusterfs', 'PersistentVolumeClaim', 'RBD'],
+  ...['Quobyte', 'FlexVolume', 'Cinder', 'CephFS', 'Flocker', 'DownwardAPI', 'FC', 'AzureFile', 'ConfigMap', 'VsphereVolume', 'AzureDisk'],
+  ...['PhotonPersistentDisk', 'Projected', 'PortworxVolume', 'ScaleIO', 'StorageOS', 'CSI', 'Ephemeral', 'Image'],
+]
+
+/** Fields of internal types in their order there, where that is another one; what is not named comes last. */
+const ORDER: Readonly<Record<string, readonly string[]>> = {
+  Volume: ['Name', ...VOLUMES],
+  PersistentVolumeSource: [
+    ...['GCEPersistentDisk', 'AWSElasticBlockStore', 'HostPath', 'Glusterfs', 'NFS', 'RBD', 'Quobyte', 'ISCSI', 'FlexVolume', 'Cinder', 'CephFS', 'FC'],
+    ...['Flocker', 'AzureFile', 'VsphereVolume', 'AzureDisk', 'PhotonPersistentDisk', 'PortworxVolume', 'ScaleIO', 'Local', 'StorageOS', 'CSI'],
+  ],
+  PodSpec: [
+    ...['Volumes', 'InitContainers', 'Containers', 'EphemeralContainers', 'RestartPolicy', 'TerminationGracePeriodSeconds', 'ActiveDeadlineSeconds'],
+    ...['DNSPolicy', 'NodeSelector', 'ServiceAccountName', 'AutomountServiceAccountToken', 'NodeName', 'SecurityContext', 'ImagePullSecrets', 'Hostname'],
+    ...['Subdomain', 'SetHostnameAsFQDN', 'Affinity', 'SchedulerName', 'Tolerations', 'HostAliases', 'PriorityClassName', 'Priority', 'PreemptionPolicy'],
+    ...['DNSConfig', 'ReadinessGates', 'RuntimeClassName', 'Overhead', 'EnableServiceLinks', 'TopologySpreadConstraints', 'OS', 'SchedulingGates'],
+  ],
+}
+
+/** What the internal PodSpec keeps in its security context; the old name of the account is gone there. */
+const HOST_FIELDS = ['HostNetwork', 'HostPID', 'HostIPC', 'ShareProcessNamespace', 'HostUsers']
+
+function internalForm(type: string, printed: Record<string, unknown>): Record<string, unknown> {
+  const order = Object.hasOwn(ORDER, type) ? ORDER[type] : undefined
+  if (!order) return printed
+  if (type === 'PodSpec') {
+    const context = Object.fromEntries(HOST_FIELDS.map((name) => [name, printed[name]]))
+    for (const name of [...HOST_FIELDS, 'ServiceAccount']) delete printed[name]
+    if (printed['SecurityContext']) printed['SecurityContext'] = { ...context, ...(printed['SecurityContext'] as object) }
+  }
+  return Object.fromEntries([...order.filter((n) => n in printed), ...Object.keys(printed).filter((n) => !order.includes(n))].map((n) => [n, printed[n]]))
+}
+
 /** Types of the API machinery have no internal form: they print as in JSON. */
 const PLAIN = 'k8s.io/apimachinery/'
 
@@ -39,7 +73,8 @@ function full(value: unknown, schema: Schema): unknown {
     case 'struct': {
       if (schema.name.startsWith(PLAIN)) return value
       const source = value as Record<string, unknown>
-      return Object.fromEntries(schema.fields.map((f) => [goName(f.name), fullField(source[f.name], f)]))
+      const printed = Object.fromEntries(schema.fields.map((f) => [goName(f.name), fullField(source[f.name], f)]))
+      return internalForm(schema.name.slice(schema.name.lastIndexOf('.') + 1), printed)
     }
     case 'list':
       return (value as unknown[]).map((v) => full(v, schema.elem))
@@ -79,21 +114,5 @@ const lines = (value: object, type: string): string[] => JSON.stringify(full(val
 
 export const podSpecDifference = (before: PodSpec, after: PodSpec): string => specDifference('PodSpec', before, after)
 
-/** What differs between two values of a core type, as a unified diff of their printed form: one hunk around all differences. */
-export function specDifference(type: string, before: object, after: object): string {
-  const a = lines(before, type)
-  const b = lines(after, type)
-  let head = 0
-  while (head < a.length && head < b.length && a[head] === b[head]) head++
-  let tail = 0
-  while (tail < a.length - head && tail < b.length - head && a[a.length - 1 - tail] === b[b.length - 1 - tail]) tail++
-  const start = Math.max(0, head - CONTEXT)
-  const endA = Math.min(a.length, a.length - tail + CONTEXT)
-  const endB = Math.min(b.length, b.length - tail + CONTEXT)
-  const out = [`@@ -${start + 1},${endA - start} +${start + 1},${endB - start} @@`]
-  for (const line of a.slice(start, head)) out.push(` ${line}`)
-  for (const line of a.slice(head, a.length - tail)) out.push(`-${line}`)
-  for (const line of b.slice(head, b.length - tail)) out.push(`+${line}`)
-  for (const line of a.slice(a.length - tail, endA)) out.push(` ${line}`)
-  return `${out.join('\n')}\n`
-}
+/** What differs between two values of a core type, as a unified diff of their printed internal form. */
+export const specDifference = (type: string, before: object, after: object): string => unifiedDiff(lines(before, type), lines(after, type))
