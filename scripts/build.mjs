@@ -137,10 +137,10 @@ async function compileCode() {
   const run = (...args) => spawnSync(process.execPath, ['dist/cli.cjs', ...args, '--data-dir', dir], { encoding: 'utf8', timeout: 60_000 })
   try {
     const up = run('up', '--detach', '--runtime', 'simulated', '--no-merge-kubeconfig', '--secure-port', String(port))
-    if (up.status !== 0) return console.error(`the code is not compiled in advance: ${up.stderr}`)
-    for (let i = 0; i < 100 && !existsSync('dist/.code'); i++) await new Promise((resolve) => setTimeout(resolve, 100))
-    run('down')
+    if (up.status !== 0) console.error(`the code is not compiled in advance: ${up.stderr || up.error || up.signal}`)
+    for (let i = 0; up.status === 0 && i < 100 && !existsSync('dist/.code'); i++) await new Promise((resolve) => setTimeout(resolve, 100))
   } finally {
-    rmSync(dir, { recursive: true, force: true })
+    run('down')
+    rmSync(dir, { recursive: true, force: true, maxRetries: 20 })
   }
 }

@@ -1,0 +1,106 @@
+import { existsSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Connection, cpuMs, pause, remove, type Started, scratch, up } from './cluster.ts'
+import { HttpClient } from './http-client.ts'
+import { load } from './load.ts'
+import type { LoadJob } from './load-main.ts'
+import { type Bench, median, type Row } from './row.ts'
+
+const CLIENTS = 32
+const MS = Number(process.env.BENCH_MS ?? 3000)
+const CONFIGMAPS = '/api/v1/namespaces/default/configmaps'
+
+/** Requests of 1 KB objects over HTTPS to a cluster with its durable store. */
+export const api: Bench = {
+  name: 'api',
+  async run(tell) {
+    const dir = scratch()
+    const delays = join(dir, 'loop-delay.json')
+    const env = { ...process.env, BENCH_LOOP_DELAY: delays, NODE_OPTIONS: `--require ${join(import.meta.dirname, 'loop-delay.cjs')}` }
+    try {
+      const cluster = await up(join(dir, 'data'), { env })
+      try {
+        await measure(cluster, delays, tell)
+      } finally {
+        cluster.down()
+      }
+    } finally {
+      remove(dir)
+    }
+  },
+}
+
+async function measure(cluster: Started, delays: string, tell: (row: Row) => void): Promise<void> {
+  const { connection, pid } = cluster
+  const run = async (what: string, least: number, job: Omit<LoadJob, 'connection' | 'clients'>) => {
+    const before = cpuMs(pid)
+    try {
+      const result = await load({ connection, clients: CLIENTS, ...job })
+      const own = ((cpuMs(pid) - before) / result.done) * 1000
+      const bad = Object.keys(result.failures)[0]
+      const note = `server ${Math.round(own)} µs CPU each, p99 ${result.p99Ms.toFixed(1)} ms${bad ? `; FAILED: ${bad}` : ''}`
+      tell({ what, figure: result.perSecond, unit: '/s', target: { least }, note })
+      return result
+    } catch (e) {
+      tell({ what, figure: Number.NaN, unit: '/s', target: { least }, note: (e as Error).message })
+      return undefined
+    }
+  }
+  // What the compiler learns in the first seconds is no part of the figures.
+  await load({ connection, clients: CLIENTS, kind: 'create', prefix: 'warm', objects: 0, ms: 1500 })
+  await loopDelay(pid, delays)
+  const created = await run('create, 32 clients', 4000, { kind: 'create', prefix: 'c', objects: 0, ms: MS })
+  const objects = Math.min(1024, Math.floor((created?.done ?? 0) / CLIENTS) * CLIENTS)
+  await run('get, 32 clients', 12_000, { kind: 'get', prefix: 'c', objects, ms: MS })
+  await run('update, 32 clients', 3300, { kind: 'update', prefix: 'c', objects, ms: MS })
+  await run('merge patch, 32 clients', 3000, { kind: 'patch', prefix: 'c', objects, ms: MS })
+  await run('delete, 32 clients', 3500, { kind: 'delete', prefix: 'c', objects: 0, count: created?.done ?? 0 })
+  const delay = await loopDelay(pid, delays)
+  tell({
+    what: 'event-loop delay under that load, p99',
+    figure: delay?.p99 ?? Number.NaN,
+    unit: 'ms',
+    target: { most: 20 },
+    note: `longest ${delay?.max.toFixed(0)} ms`,
+  })
+  const one = { connection, clients: 1, objects: 0, ms: 1500 }
+  await load({ ...one, kind: 'create', prefix: 'first', ms: 300 })
+  const create = await load({ ...one, kind: 'create', prefix: 'one' })
+  tell({ what: 'create, one client, p50', figure: create.p50Ms, unit: 'ms', target: { most: 1.1 } })
+  const get = await load({ ...one, kind: 'get', prefix: 'one', objects: Math.min(500, create.done) })
+  tell({ what: 'get, one client, p50', figure: get.p50Ms, unit: 'ms', target: { most: 0.35 } })
+  await lists(connection, tell)
+}
+
+async function lists(connection: Connection, tell: (row: Row) => void): Promise<void> {
+  const client = await HttpClient.open(connection)
+  await client.request('DELETE', CONFIGMAPS)
+  await load({ connection, clients: CLIENTS, kind: 'create', prefix: 'list', objects: 0, count: 10_000 })
+  const timed = async (query: string, expected: number): Promise<number> => {
+    const times: number[] = []
+    for (let i = 0; i < 9; i++) {
+      const start = performance.now()
+      const { status, body } = await client.request('GET', `${CONFIGMAPS}?resourceVersion=0${query}`)
+      times.push(performance.now() - start)
+      if (i === 0) {
+        const text = body.toString('latin1')
+        const found = text.split('"uid":').length - 1
+        if (status !== 200 || found < expected) throw new Error(`list answered ${status} with ${found} objects`)
+      }
+    }
+    return median(times)
+  }
+  tell({ what: 'list of 10,000', figure: await timed('', 10_000), unit: 'ms', target: { most: 120 } })
+  tell({ what: 'label selector, 100 of 10,000', figure: await timed('&labelSelector=group%3Dg7', 100), unit: 'ms', target: { most: 5 } })
+  client.close()
+}
+
+async function loopDelay(pid: number, file: string): Promise<{ p50: number; p99: number; max: number } | undefined> {
+  rmSync(file, { force: true })
+  process.kill(pid, 'SIGUSR2')
+  for (let i = 0; i < 100; i++) {
+    await pause(20)
+    if (existsSync(file)) return JSON.parse(readFileSync(file, 'utf8'))
+  }
+  return undefined
+}
