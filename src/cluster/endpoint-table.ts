@@ -1,9 +1,13 @@
+const REMEMBERED = 64
+
 /**
  * Where components of one process find each other: by URL, as over the network. What is not registered is refused, so a stopped
  * component looks like one that nobody listens for.
  */
 export class EndpointTable<T> {
   private readonly entries = new Map<string, T>()
+  /** URLs as they were asked for, which happens on every request. */
+  private readonly keys = new Map<string, string>()
   private waiting: (() => void)[] = []
 
   /** @returns takes the entry back; does nothing once another one stands in its place */
@@ -34,7 +38,13 @@ export class EndpointTable<T> {
   }
 
   lookup(url: string): T | undefined {
-    return this.entries.get(normalize(url))
+    let key = this.keys.get(url)
+    if (key === undefined) {
+      key = normalize(url)
+      if (this.keys.size >= REMEMBERED) this.keys.clear()
+      this.keys.set(url, key)
+    }
+    return this.entries.get(key)
   }
 }
 

@@ -214,8 +214,13 @@ async function serveMessage(serve: Serve, message: IncomingMessage, out: ServerR
   if (!message.complete && response.status >= 400) head.connection = 'close'
   head['content-length'] = body.length
   out.writeHead(response.status, head)
-  out.end(request.method === 'HEAD' ? undefined : body)
+  if (request.method === 'HEAD') out.end()
+  // A short body as text of the same bytes leaves together with its head, in one write.
+  else if (body.length <= ONE_WRITE_BYTES) out.end(Buffer.from(body.buffer, body.byteOffset, body.length).toString('latin1'), 'latin1')
+  else out.end(body)
 }
+
+const ONE_WRITE_BYTES = 16 * 1024
 
 /** Sends an endless body. */
 function pump(response: ApiResponse, out: NodeJS.WritableStream & { destroyed?: boolean }, onClose: (handle: WatchHandle | undefined) => void): void {
