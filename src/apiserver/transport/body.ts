@@ -38,7 +38,10 @@ export function readAll(stream: Readable, limit: number, declared: string | unde
       else resolve(rest ? Buffer.concat([first, ...rest], total) : first)
     })
     stream.once('error', (error) => fail(newBadRequest(error.message)))
-    stream.once('close', () => fail(newBadRequest('unexpected EOF')))
+    // Every request ends with it: an error is made only for those that are cut off.
+    stream.once('close', () => {
+      if (!done) fail(newBadRequest('unexpected EOF'))
+    })
   })
 }
 
