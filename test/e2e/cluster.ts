@@ -71,6 +71,10 @@ export class TestCluster {
     if (code !== 0) throw new Error(`k8ts down ended with ${code}:\n${output}\n${this.log()}`)
   }
 
+  get server(): string {
+    return `https://127.0.0.1:${this.port}`
+  }
+
   /** The ports a page's reader has, and those of this cluster. */
   portWords(): Record<string, string> {
     const state = JSON.parse(readFileSync(join(this.dataDir, 'state.json'), 'utf8')) as { securePort: number; etcdPort: number }

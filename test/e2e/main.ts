@@ -11,6 +11,7 @@ import { TestCluster } from './cluster.ts'
 import { leaks, traces } from './leaks.ts'
 import { machineWords } from './machine.ts'
 import { playReadme } from './readme.ts'
+import { survival } from './survival.ts'
 import { Draw, variant } from './variants.ts'
 
 interface Arguments {
@@ -86,6 +87,7 @@ async function play(text: string, runtime: 'real' | 'simulated', nodeName: strin
       ...(a.verbose ? { onStep: (s: string) => console.log(`     $ ${s}`) } : {}),
     })
     commands = result.commands
+    if (/^<!-- killed -->$/m.test(text)) await survival(cluster, runtime, new Draw(a.seed), (line) => console.log(`     ${line}`))
   } catch (e) {
     failure = e
     if (existsSync(join(cluster.dataDir, 'k8ts.log'))) console.log(cluster.log(20))
