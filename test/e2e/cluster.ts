@@ -20,6 +20,7 @@ export class TestCluster {
   /** What a page's commands find in their environment. */
   readonly env: Record<string, string>
   private port: number | undefined
+  private etcdPort: number | undefined
 
   constructor(options: ClusterOptions) {
     this.options = options
@@ -40,6 +41,7 @@ export class TestCluster {
 
   async up(): Promise<void> {
     this.port ??= await freePort()
+    this.etcdPort ??= await freePort()
     const runtime = this.options.runtime === 'real' ? ['--runtime', 'cri', '--demo-images'] : ['--runtime', 'simulated']
     const { code, output } = await this.run('k8ts', [
       'up',
@@ -47,6 +49,8 @@ export class TestCluster {
       '--no-merge-kubeconfig',
       '--secure-port',
       String(this.port),
+      '--etcd-port',
+      String(this.etcdPort),
       '--node-name',
       this.options.nodeName,
       ...runtime,

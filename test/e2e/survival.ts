@@ -68,7 +68,13 @@ async function converged(cluster: TestCluster, replicas: number): Promise<void> 
   const end = performance.now() + CONVERGE_MS
   const want = `${replicas} ${replicas} ${replicas}`
   for (;;) {
-    const { output } = await cluster.run('kubectl', ['get', 'deployment', DEPLOYMENT, '-o', 'jsonpath={.status.readyReplicas} {.status.availableReplicas} {.status.replicas}'])
+    const { output } = await cluster.run('kubectl', [
+      'get',
+      'deployment',
+      DEPLOYMENT,
+      '-o',
+      'jsonpath={.status.readyReplicas} {.status.availableReplicas} {.status.replicas}',
+    ])
     const pods = (await cluster.run('kubectl', ['get', 'pods', '-l', `app=${DEPLOYMENT}`, '-o', 'name'])).output.trim().split('\n')
     if (output === want && pods.length === replicas) return
     if (performance.now() > end) throw new Error(`the Deployment has "${output}" and ${pods.length} Pods, not ${replicas}`)

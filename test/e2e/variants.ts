@@ -81,8 +81,99 @@ export function variant(page: number, runtime: 'real' | 'simulated', draw: Draw)
         told: `${name}, ${label}=${value}, ${count} replicas, ${tag}, ${cpu}, ${memory}, on ${node}`,
       }
     }
+    case 2: {
+      const name = draw.name()
+      const label = draw.pick(['tier', 'run', 'part'])
+      const value = draw.name()
+      const cpu = `${draw.int(1, 4) * 5}m`
+      const memory = `${draw.int(8, 64)}Mi`
+      return {
+        words: {
+          ...keep,
+          'deployment.apps "nginx"': `deployment.apps "${name}"`,
+          'deployment "nginx"': `deployment "${name}"`,
+          nginx: name,
+          'app: nginx': `${label}: ${value}`,
+          'app=nginx': `${label}=${value}`,
+          'cpu: 10m': `cpu: ${cpu}`,
+          '16Mi': memory,
+          'node-1': node,
+        },
+        shape: same,
+        told: `${name}, ${label}=${value}, ${cpu}, ${memory}, on ${node}`,
+      }
+    }
+    case 3: {
+      const name = draw.name()
+      return { words: { 'log-test': name, 'node-1': node }, shape: same, told: `${name} on ${node}` }
+    }
+    case 4: {
+      const [waiting, web, healed, hello] = [draw.name(), draw.name(), draw.name(), draw.name()]
+      return {
+        words: {
+          ...keep,
+          // Words of the page, and not names.
+          'waiting for': 'waiting for',
+          ' waiting ': ` ${waiting} `,
+          'pod/waiting': `pod/${waiting}`,
+          'run waiting': `run ${waiting}`,
+          'pod waiting': `pod ${waiting}`,
+          'pod "waiting"': `pod "${waiting}"`,
+          '\nwaiting ': `\n${waiting} `,
+          'deployment web': `deployment ${web}`,
+          'apps/web': `apps/${web}`,
+          'apps "web"': `apps "${web}"`,
+          'apps/healed': `apps/${healed}`,
+          'web-7d9c5bd5b6': `${web}-7d9c5bd5b6`,
+          'deployment healed': `deployment ${healed}`,
+          'web healed': `${web} ${healed}`,
+          'deployment web healed': `deployment ${web} ${healed}`,
+          'apps "healed"': `apps "${healed}"`,
+          '\nhealed ': `\n${healed} `,
+          'name: hello': `name: ${hello}`,
+          'hello-node-1': `${hello}-${node}`,
+          'node-1': node,
+        },
+        shape: sortedRows(waiting, `${hello}-${node}`),
+        told: `${waiting}, ${web}, ${healed}, ${hello} on ${node}`,
+      }
+    }
+    case 5: {
+      const [huge, first, second, third] = [draw.name(), draw.name(), draw.name(), draw.name()]
+      const share = draw.int(51, 75)
+      return {
+        words: {
+          ...keep,
+          huge,
+          'huge.yaml': 'huge.yaml',
+          'The huge': 'The huge',
+          'NAME/first': `NAME/${first}`,
+          'pod/first': `pod/${first}`,
+          'pod first': `pod ${first}`,
+          'pods first second': `pods ${first} ${second}`,
+          'pod "first"': `pod "${first}"`,
+          '\nfirst ': `\n${first} `,
+          'NAME/second': `NAME/${second}`,
+          'pod/second': `pod/${second}`,
+          'pod second': `pod ${second}`,
+          'pod "second"': `pod "${second}"`,
+          '\nsecond ': `\n${second} `,
+          'huge second third': `${huge} ${second} ${third}`,
+          'NAME/third': `NAME/${third}`,
+          'pod/third': `pod/${third}`,
+          'pod third': `pod ${third}`,
+          'pod "third"': `pod "${third}"`,
+          '\nthird ': `\n${third} `,
+          '* 600 ': `* ${share * 10} `,
+          '5000': String(draw.int(1000, 9000)),
+          'worker-1': `worker-${draw.int(2, 9)}`,
+          'node-1': node,
+        },
+        shape: same,
+        told: `${huge}, ${first}, ${second}, ${third}, ${share} % each, on ${node}`,
+      }
+    }
     default:
-      void same
       return undefined
   }
 }
@@ -100,4 +191,12 @@ export function repeatRows(text: string, from: number, to: number): string {
     i += n
   }
   return out.join('\n')
+}
+
+/** kubectl lists by name: the page's two last Pods change places when their new names sort the other way. */
+function sortedRows(waiting: string, hello: string): (text: string) => string {
+  return (text) => {
+    if (hello < waiting) return text
+    return text.replace(/^(hello-node-1 .*)\n(waiting .*)$/m, '$2\n$1')
+  }
 }

@@ -139,7 +139,7 @@ async function decideState(f: ParsedFlags, dir: ReturnType<typeof dataDirOf>, sa
     nodeName,
     runtime,
     securePort: f.has('secure-port') ? f.int('secure-port') : (before?.securePort ?? 6443),
-    etcdPort: await freePort('127.0.0.1', before?.etcdPort ?? 2379),
+    etcdPort: await freePort('127.0.0.1', f.has('etcd-port') ? f.int('etcd-port') : (before?.etcdPort ?? 2379)),
     bindAddress: f.has('bind-address') ? f.string('bind-address') : (before?.bindAddress ?? '127.0.0.1'),
     simulatedNodes,
   }

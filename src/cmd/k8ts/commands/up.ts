@@ -12,6 +12,7 @@ const flags: FlagSpecs = {
   'container-runtime-endpoint': { kind: 'string', usage: 'a CRI endpoint that runs already, instead of a private containerd', value: 'unix://…' },
   nodes: { kind: 'int', usage: 'number of nodes; those after the first are simulated', default: '1' },
   'bind-address': { kind: 'string', usage: 'address the API server listens on', default: '127.0.0.1' },
+  'etcd-port': { kind: 'int', usage: 'port of etcd (default the first free one from 2379 on)', hidden: true },
   'secure-port': { kind: 'int', usage: 'port of the API server', default: '6443' },
   'node-name': { kind: 'string', usage: 'name of the first node (default the lower-case host name)' },
   'registry-mirror': { kind: 'array', usage: 'pull images of a registry from another place', value: 'HOST=URL' },
