@@ -117,6 +117,8 @@ export class SchemaCodec implements Codec {
     try {
       const decoded = canonicalize(ownCopy(value, expected), expected.schema(), { strict: validation !== 'Ignore' })
       decoded.strictErrors.push(...unknownFields(expected, decoded.object))
+      // Strategic patches are merged as maps: what is unknown is told in the order of its text.
+      if (how.kind === 'strategic') decoded.strictErrors.sort()
       if (validation !== 'Ignore') {
         const errors = [...patchErrors, ...decoded.strictErrors]
         if (validation === 'Strict' && errors.length > 0) throw refuse(`strict decoding error: ${listErrors(errors)}`)
@@ -147,7 +149,9 @@ export class SchemaCodec implements Codec {
       }
     } catch (error) {
       if (!(error instanceof JSONSyntaxError)) throw error
-      if (type === 'application/strategic-merge-patch+json') throw newBadRequest('invalid JSON document')
+      if (type === 'application/strategic-merge-patch+json') {
+        throw newBadRequest(error.message === 'unexpected end of JSON input' ? error.message : 'invalid JSON document')
+      }
       throw newBadRequest(`error decoding patch: ${error.message}`)
     }
   }

@@ -172,8 +172,7 @@ export class StatefulSetController {
   private async make(key: string, set: StatefulSet, revisions: Revisions, ordinal: number): Promise<void> {
     const revision = this.revisionFor(set, revisions, ordinal)
     const pod = statefulPod(setAtRevision(set, revision), ordinal, revision.metadata.name ?? '')
-    const made = await this.control.create(set, pod)
-    if (made) this.writes.written(key, made)
+    this.writes.written(key, await this.control.create(set, pod))
   }
 
   /** Ordinals below the partition stay at the current revision, also when they are made anew. */

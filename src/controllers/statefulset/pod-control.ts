@@ -27,7 +27,7 @@ export class StatefulPodControl {
     else this.recorder.event(about, 'Normal', `Successful${verb}`, `${subject} successful`)
   }
 
-  async create(set: StatefulSet, pod: Pod): Promise<Pod | undefined> {
+  async create(set: StatefulSet, pod: Pod): Promise<Pod> {
     const name = pod.metadata.name ?? ''
     try {
       await this.ensureClaims(set, pod)
@@ -35,8 +35,8 @@ export class StatefulPodControl {
       this.tell(set, 'Create', name)
       return made
     } catch (error) {
-      if (isAlreadyExists(error)) return undefined
-      this.tell(set, 'Create', name, error as Error)
+      // A Pod of somebody else in the way is worth no event, but another try: nobody tells when it goes.
+      if (!isAlreadyExists(error)) this.tell(set, 'Create', name, error as Error)
       throw error
     }
   }

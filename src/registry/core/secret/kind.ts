@@ -1,5 +1,6 @@
 import type { corev1 } from '../../../api/index.ts'
 import { type ErrorList, FieldPath, invalid, required, tooLong } from '../../../apimachinery/field.ts'
+import { JSONBody, JSONSyntaxError } from '../../../apimachinery/json/index.ts'
 import { IMMUTABLE, isConfigMapKey, sortedKeys } from '../../../apimachinery/validation/index.ts'
 import type { KindRegistration } from '../../../apiserver/registry/strategy.ts'
 import { setOwn } from '../../../base/deep-freeze.ts'
@@ -68,21 +69,13 @@ function validateType(secret: Secret): ErrorList {
 }
 
 function validateJson(secret: Secret, key: string): ErrorList {
-  const text = fromBase64(secret.data?.[key] ?? '')
   try {
-    JSON.parse(text)
+    JSONBody.parse(Buffer.from(secret.data?.[key] ?? '', 'base64'))
     return []
-  } catch {
-    return [invalid(data.key(key), '<secret contents redacted>', jsonError(text))]
+  } catch (error) {
+    if (!(error instanceof JSONSyntaxError)) throw error
+    return [invalid(data.key(key), '<secret contents redacted>', error.message)]
   }
-}
-
-/** Go's words for what is wrong with a JSON text; the secret's own text is not shown beyond one character. */
-function jsonError(text: string): string {
-  const t = text.trimEnd()
-  if (t === '' || /[{[,:"]$/.test(t)) return 'unexpected end of JSON input'
-  const c = text.trimStart()[0] as string
-  return /["{[\d\-tfn]/.test(c) ? 'unexpected end of JSON input' : `invalid character '${c}' looking for beginning of value`
 }
 
 function warnings(secret: Secret): string[] {
