@@ -7,7 +7,7 @@ const root = join(import.meta.dirname, '../..')
 const AsyncFunction = (async () => {}).constructor as new (...args: string[]) => (...values: unknown[]) => Promise<void>
 
 /** The `ts` blocks of a page: examples a reader can copy. They have no types, so that they are JavaScript too. */
-const examples = (file: string) => [...readFileSync(join(root, file), 'utf8').matchAll(/^```ts\n([^]*?)^```$/gm)].map((m) => m[1] as string)
+const examples = (file: string) => [...readFileSync(join(root, file), 'utf8').matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map((m) => m[1] as string)
 
 /** What the page says each `console.log` prints: the comment at the end of its line. */
 const printed = (code: string) => [...code.matchAll(/console\.log\(.*\) \/\/ (.*)$/gm)].map((m) => m[1])
