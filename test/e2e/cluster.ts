@@ -3,6 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync 
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { slowness } from '../walkthrough/runner.ts'
 
 export interface ClusterOptions {
   runtime: 'real' | 'simulated'
@@ -60,7 +61,7 @@ export class TestCluster {
 
   /** Waits until Pods can be made and placed: the default account is there, and nothing keeps Pods off the node. */
   async settled(): Promise<void> {
-    const end = performance.now() + 30_000
+    const end = performance.now() + 30_000 * slowness()
     for (;;) {
       const account = await this.run('kubectl', ['get', 'serviceaccount', 'default', '-o', 'name'])
       const taints = await this.run('kubectl', ['get', 'node', this.options.nodeName, '-o', 'jsonpath={.spec.taints}'])

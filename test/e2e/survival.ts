@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { request } from 'node:https'
 import { join } from 'node:path'
+import { slowness } from '../walkthrough/runner.ts'
 import type { TestCluster } from './cluster.ts'
 import type { Draw } from './variants.ts'
 
@@ -65,7 +66,7 @@ async function containers(cluster: TestCluster): Promise<Map<string, string>> {
 
 /** The Deployment has what it asks for, and no other Pod of it is left. */
 async function converged(cluster: TestCluster, replicas: number): Promise<void> {
-  const end = performance.now() + CONVERGE_MS
+  const end = performance.now() + CONVERGE_MS * slowness()
   const want = `${replicas} ${replicas} ${replicas}`
   for (;;) {
     const { output } = await cluster.run('kubectl', [

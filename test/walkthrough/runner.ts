@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { availableParallelism, loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { compare } from './compare.ts'
 import { type Page, parsePage } from './page.ts'
@@ -23,6 +23,11 @@ export class PageMismatch extends Error {
 const LOOKS =
   /^(kubectl( -n \S+| --\S+)* (get|describe|logs|top|events|auth|api-resources|version|wait|rollout (status|history))|curl|wget|etcdctl|k8ts (status|version))\b/
 
+/** How much longer things may take here and now: a machine with four times the work it can do is four times as slow. */
+export function slowness(): number {
+  return Math.min(20, Math.max(1, (loadavg()[0] ?? 0) / availableParallelism()))
+}
+
 /** Plays a page; throws PageMismatch at the first output that is not the page's. */
 export async function runPage(markdown: string, options: RunOptions): Promise<{ commands: number }> {
   const page = parsePage(markdown)
@@ -41,10 +46,11 @@ export async function runPage(markdown: string, options: RunOptions): Promise<{ 
         background.push({ ...start(step.command, cwd, options.env), step })
         continue
       }
-      const end = performance.now() + step.seconds * 1000
+      const seconds = step.seconds * slowness()
+      const end = performance.now() + seconds * 1000
       const repeat = !step.once && LOOKS.test(step.command)
       for (;;) {
-        const { code, output } = await finish(step.command, cwd, options.env, step.seconds * 1000 + 60_000)
+        const { code, output } = await finish(step.command, cwd, options.env, seconds * 1000 + 60_000)
         const why = code !== step.exit ? `exit code ${code}, not ${step.exit}` : compare(step.output, output.split('\n'))
         if (why === undefined) break
         if (!repeat || performance.now() > end) throw new PageMismatch(page, step.line, step.command, why, output)
@@ -53,7 +59,7 @@ export async function runPage(markdown: string, options: RunOptions): Promise<{ 
       options.onStep?.(step.command)
     }
     for (const b of background) {
-      const end = performance.now() + b.step.seconds * 1000
+      const end = performance.now() + b.step.seconds * slowness() * 1000
       for (;;) {
         const why = compare(b.step.output, b.output().split('\n'))
         if (why === undefined) break
