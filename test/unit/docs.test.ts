@@ -37,7 +37,9 @@ describe.each(pages)('%s', (page) => {
   })
 
   test('the source files it names are there', () => {
-    const gone = [...prose.matchAll(/`((?:src|scripts|test|facts|bench|docs)\/[\w./-]+)`/g)].map((m) => m[1] as string).filter((p) => !existsSync(join(root, p)))
+    const gone = [...prose.matchAll(/`((?:src|scripts|test|facts|bench|docs)\/[\w./-]+)`/g)]
+      .map((m) => m[1] as string)
+      .filter((p) => !existsSync(join(root, p)))
     expect(gone).toEqual([])
   })
 })
