@@ -1,10 +1,14 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { importedOnlyBy, pure, rooms } from '../../scripts/walls.mjs'
 import { run } from '../../src/cmd/k8ts/run.ts'
 
 const root = join(import.meta.dirname, '../..')
+const { rooms, pure, importedOnlyBy } = (await import(`${root}/scripts/walls.mjs`)) as {
+  rooms: Record<string, string[] | '*'>
+  pure: string[]
+  importedOnlyBy: Record<string, string[]>
+}
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
 const below = (folder: string): string[] =>
   readdirSync(join(root, folder), { withFileTypes: true }).flatMap((e) =>
@@ -78,7 +82,7 @@ test('docs/commands.md has the help of every command as it is printed', async ()
   } else for (const [i, [, text]] of printed.entries()) expect(blocks[i]?.[2]).toBe(text)
 })
 
-/** Words of the table that stand for several rooms: each is defined in a line `**name** = …` above it. */
+/** Words of the table that stand for several rooms: each is defined in a line `name stands for …` above it. */
 function groups(): Record<string, string[]> {
   const lines = [...read('docs/architecture.md').matchAll(/^- `([\w-]+)` stands for (.*)$/gm)]
   const out: Record<string, string[]> = {}
