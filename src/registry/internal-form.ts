@@ -20,6 +20,65 @@ const SHAPES: Record<string, Field[]> = {
     ['Namespace', 'namespace'],
     ['Name', 'name'],
   ],
+  PriorityLevelConfigurationSpec: [
+    ['Type', 'type'],
+    ['Limited', 'limited', 'LimitedPriorityLevel'],
+    ['Exempt', 'exempt', 'ExemptPriorityLevel'],
+  ],
+  LimitedPriorityLevel: [
+    ['NominalConcurrencyShares', 'nominalConcurrencyShares'],
+    ['LimitResponse', 'limitResponse', 'LimitResponse'],
+    ['LendablePercent', 'lendablePercent'],
+    ['BorrowingLimitPercent', 'borrowingLimitPercent'],
+  ],
+  LimitResponse: [
+    ['Type', 'type'],
+    ['Queuing', 'queuing', 'QueuingConfiguration'],
+  ],
+  QueuingConfiguration: [
+    ['Queues', 'queues'],
+    ['HandSize', 'handSize'],
+    ['QueueLengthLimit', 'queueLengthLimit'],
+  ],
+  ExemptPriorityLevel: [
+    ['NominalConcurrencyShares', 'nominalConcurrencyShares'],
+    ['LendablePercent', 'lendablePercent'],
+  ],
+  FlowSchemaSpec: [
+    ['PriorityLevelConfiguration', 'priorityLevelConfiguration', 'PriorityLevelReference'],
+    ['MatchingPrecedence', 'matchingPrecedence'],
+    ['DistinguisherMethod', 'distinguisherMethod', 'DistinguisherMethod'],
+    ['Rules', 'rules', 'PolicyRulesWithSubjects'],
+  ],
+  PriorityLevelReference: [['Name', 'name']],
+  DistinguisherMethod: [['Type', 'type']],
+  PolicyRulesWithSubjects: [
+    ['Subjects', 'subjects', 'FlowSubject'],
+    ['ResourceRules', 'resourceRules', 'ResourcePolicyRule'],
+    ['NonResourceRules', 'nonResourceRules', 'NonResourcePolicyRule'],
+  ],
+  FlowSubject: [
+    ['Kind', 'kind'],
+    ['User', 'user', 'NamedSubject'],
+    ['Group', 'group', 'NamedSubject'],
+    ['ServiceAccount', 'serviceAccount', 'ServiceAccountSubject'],
+  ],
+  NamedSubject: [['Name', 'name']],
+  ServiceAccountSubject: [
+    ['Namespace', 'namespace'],
+    ['Name', 'name'],
+  ],
+  ResourcePolicyRule: [
+    ['Verbs', 'verbs'],
+    ['APIGroups', 'apiGroups'],
+    ['Resources', 'resources'],
+    ['ClusterScope', 'clusterScope'],
+    ['Namespaces', 'namespaces'],
+  ],
+  NonResourcePolicyRule: [
+    ['Verbs', 'verbs'],
+    ['NonResourceURLs', 'nonResourceURLs'],
+  ],
   EventSource: [
     ['Component', 'component'],
     ['Host', 'host'],
@@ -123,7 +182,7 @@ export function internalForm(shape: string, value: unknown): unknown {
   return Object.fromEntries(
     fields.map(([go, json, inner]) => {
       const field = source[json]
-      if (field === undefined || field === null) return [go, PLAIN[go] ?? null]
+      if (field === undefined || field === null) return [go, inner ? null : (PLAIN[go] ?? null)]
       return [go, inner ? internalForm(inner, field) : field]
     }),
   )

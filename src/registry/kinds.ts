@@ -1,6 +1,7 @@
 import type { EscalationGuard } from '../apiserver/authorization/escalation.ts'
 import type { KindRegistration } from '../apiserver/registry/strategy.ts'
 import { admissionRegistrationKinds } from './admissionregistration/kinds.ts'
+import { apiRegistrationKinds } from './apiregistration/kinds.ts'
 import { appsKinds } from './apps/kinds.ts'
 import { autoscalingKinds } from './autoscaling/kinds.ts'
 import { batchKinds } from './batch/kinds.ts'
@@ -67,6 +68,7 @@ export function serverKinds(options: KindsOptions = {}): KindRegistration[] {
     ...flowControlKinds,
     ...resourceKinds,
     ...admissionRegistrationKinds,
+    ...apiRegistrationKinds,
     resourceQuotaKind,
   ] as KindRegistration[]
 }

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
 import { type corev1, resources } from '../../api/index.ts'
 import { CustomResources, definitionKind } from '../../apiextensions/index.ts'
+import { apiVersionOf } from '../../apimachinery/object.ts'
 import { anonymousAuthenticator } from '../../apiserver/authentication/anonymous.ts'
 import type { Authenticator } from '../../apiserver/authentication/authenticator.ts'
 import { cachedTokenAuthenticator } from '../../apiserver/authentication/cached-token.ts'
@@ -32,6 +33,7 @@ import {
   verificationKey,
 } from '../../plugin/auth/service-account/index.ts'
 import { bootstrapHooks } from '../../plugin/bootstrap/index.ts'
+import { ensureLocalServices } from '../../registry/apiregistration/local-services.ts'
 import { selfSubjectReviewHandler, tokenReviewHandler } from '../../registry/authentication/reviews.ts'
 import { accessReviewHandlers } from '../../registry/authorization/reviews.ts'
 import { bindingHandler, podBinding } from '../../registry/core/pod/binding.ts'
@@ -40,6 +42,7 @@ import { evictionHandler } from '../../registry/core/pod/eviction.ts'
 import { createServicePools } from '../../registry/core/service/pools.ts'
 import { ServiceRepair } from '../../registry/core/service/repair.ts'
 import { serverKinds } from '../../registry/kinds.ts'
+import { ensureDefaultCIDR } from '../../registry/networking/default-cidr.ts'
 import type { KV } from '../../storage/kv/kv.ts'
 
 const SERVICE_REPAIR_MS = 3 * 60_000
@@ -176,6 +179,11 @@ export function buildApiServer(config: ApiServerConfig): RunningApiServer {
     },
     postStartHooks: [
       ...hooks.map((h) => ({ name: h.name, run: () => h.run(signal) })),
+      { name: 'start-kubernetes-service-cidr-controller', run: () => ensureDefaultCIDR(loopback, config.serviceClusterIPRange, () => clock.now()) },
+      {
+        name: 'apiservice-registration-controller',
+        run: (started) => ensureLocalServices(loopback, started.scheme, new Set([...started.endpoints.all()].map(({ info }) => apiVersionOf(info)))),
+      },
       {
         name: 'start-service-ip-repair-controllers',
         run: async () => {

@@ -1,5 +1,6 @@
 import type { KindRegistration, TableColumns } from '../../apiserver/registry/strategy.ts'
-import { bindingColumns, mutatingPolicyColumns, validatingPolicyColumns, webhooksColumns } from './columns.ts'
+import { bindingColumns, mutatingPolicyColumns, validatingPolicyColumns } from './columns.ts'
+import { webhookKinds } from './webhooks.ts'
 
 const group = 'admissionregistration.k8s.io'
 
@@ -12,8 +13,7 @@ const kind = (resource: string, version: string, name: string, columns: TableCol
 })
 
 export const admissionRegistrationKinds = [
-  kind('mutatingwebhookconfigurations', 'v1', 'MutatingWebhookConfiguration', webhooksColumns),
-  kind('validatingwebhookconfigurations', 'v1', 'ValidatingWebhookConfiguration', webhooksColumns),
+  ...webhookKinds,
   kind('validatingadmissionpolicies', 'v1', 'ValidatingAdmissionPolicy', validatingPolicyColumns),
   kind('validatingadmissionpolicybindings', 'v1', 'ValidatingAdmissionPolicyBinding', bindingColumns),
   kind('mutatingadmissionpolicies', 'v1beta1', 'MutatingAdmissionPolicy', mutatingPolicyColumns),
