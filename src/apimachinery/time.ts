@@ -74,7 +74,8 @@ function two(n: number): string {
   return n < 10 ? `0${n}` : String(n)
 }
 
-const CANONICAL = /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8])T([01]\d|2[0-3]):[0-5]\d:[0-5]\dZ$/
+/** Every day but the 29th of February, which not all years have. */
+const CANONICAL = /^\d{4}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ$/
 
 function isCanonical(text: string): boolean {
   return text.length === 20 && CANONICAL.test(text)

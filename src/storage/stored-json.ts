@@ -16,8 +16,15 @@ export function encodeObject(object: KubeObject): Buffer {
       ? object
       : { ...object, metadata: { ...object.metadata, resourceVersion: undefined, selfLink: undefined } },
   )
-  if (!HTML.test(text)) return Buffer.from(text)
-  return Buffer.from(text.replace(HTML_ALL, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`))
+  if (!HTML.test(text)) return ownBytes(text)
+  return ownBytes(text.replace(HTML_ALL, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`))
+}
+
+/** Memory of their own: a slice of the common pool would keep all that passing requests took from it, for as long as the object lives. */
+function ownBytes(text: string): Buffer {
+  const out = Buffer.allocUnsafeSlow(Buffer.byteLength(text))
+  out.write(text, 0, 'utf8')
+  return out
 }
 
 /** A stored object: bytes once; everything else is made when somebody asks. */

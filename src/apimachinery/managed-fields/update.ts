@@ -98,9 +98,21 @@ function reuseStored(owner: Owner, stored: ManagedFieldsEntry[] | undefined): Ow
       (e.subresource ?? '') === owner.subresource &&
       (e.time ?? undefined) === owner.time,
   )
-  return match && JSON.stringify(match.fieldsV1) === JSON.stringify(owner.fields)
+  return match?.fieldsV1 && sameSets(match.fieldsV1 as unknown as Fields, owner.fields)
     ? { ...owner, fields: match.fieldsV1 as unknown as Fields, entry: match }
     : owner
+}
+
+/** Equal and in the same order, as canonical sets are. */
+function sameSets(a: Fields, b: Fields): boolean {
+  const keys = Object.keys(a)
+  const others = Object.keys(b)
+  if (keys.length !== others.length) return false
+  for (let i = 0; i < keys.length; i++) {
+    const key = keys[i] as string
+    if (key !== others[i] || !sameSets(a[key] as Fields, b[key] as Fields)) return false
+  }
+  return true
 }
 
 function isReset(entries: readonly ManagedFieldsEntry[]): boolean {

@@ -1,4 +1,4 @@
-import { newBadRequest, newConflict, newUnsupportedMediaType } from '../../apimachinery/errors.ts'
+import { newBadRequest, newConflict, newUnsupportedMediaType, StatusError } from '../../apimachinery/errors.ts'
 import { apiVersionOf, type KubeObject } from '../../apimachinery/object.ts'
 import { applyJSONPatch, applyMergePatch, applyStrategicMergePatch } from '../../apimachinery/patch/index.ts'
 import { deepCopy } from '../../base/deep-freeze.ts'
@@ -123,15 +123,37 @@ class Patch {
     if (this.type === JSON_PATCH) patched = applyJSONPatch(spoken, this.patch.value)
     else if (this.type === MERGE_PATCH) patched = applyMergePatch(spoken, this.patch.value)
     else patched = applyStrategicMergePatch(spoken, this.patch.value, endpoint.info.schema())
-    const object = this.environment.codec.fromPatched(
+    return this.finish(this.withOwnersKept(patched, spoken) ?? this.decode(patched), spoken)
+  }
+
+  private decode(patched: unknown): KubeObject {
+    return this.environment.codec.fromPatched(
       deepCopy(patched),
       this.type === STRATEGIC_PATCH ? { kind: 'strategic', patch: this.patch.value } : { kind: 'json' },
-      expectedOf(endpoint),
+      expectedOf(this.target.endpoint),
       this.options.fieldValidation,
       this.warn,
       this.patch.strictErrors,
     )
-    return this.finish(object, spoken)
+  }
+
+  /**
+   * Decodes without the managedFields when the patch left them alone, and puts the stored ones back: they are much of a small object.
+   * Undefined when that cannot be done; what is wrong with the object is told by decoding all of it.
+   */
+  private withOwnersKept(patched: unknown, old: KubeObject): KubeObject | undefined {
+    const owners = old.metadata.managedFields
+    const whole = patched as KubeObject | null
+    if (!owners || owners.length === 0 || whole?.metadata?.managedFields !== owners) return undefined
+    const { managedFields: _, ...metadata } = whole.metadata
+    try {
+      const object = this.decode({ ...whole, metadata })
+      object.metadata.managedFields = owners
+      return object
+    } catch (error) {
+      if (error instanceof StatusError) return undefined
+      throw error
+    }
   }
 
   private finish(object: KubeObject, old: KubeObject): KubeObject {

@@ -31,21 +31,26 @@ export async function handleUpdate(environment: HandlerEnvironment, target: Targ
   const options = parseWriteRequest(context, 'UpdateOptions')
   const expected = expectedOf(endpoint)
   const warn = (text: string) => context.warn(text)
-  const decoded = bytes
-    ? environment.codec.decode(bytes, context.request.headers['content-type'], expected, options.fieldValidation, warn)
-    : environment.codec.fromValue(context.request.object, expected, options.fieldValidation, warn)
-  ensureNamespace(endpoint, target.namespace, decoded)
-  ensureName(target, decoded)
+  const read = (note: (text: string) => void): KubeObject => {
+    const decoded = bytes
+      ? environment.codec.decode(bytes, context.request.headers['content-type'], expected, options.fieldValidation, note)
+      : environment.codec.fromValue(context.request.object, expected, options.fieldValidation, note)
+    ensureNamespace(endpoint, target.namespace, decoded)
+    ensureName(target, decoded)
+    return toDefaultedStorage(endpoint, decoded)
+  }
+  const submitted = read(warn)
   const manager = managerOf(context, options)
-  const submitted = toDefaultedStorage(endpoint, decoded)
   warnDuplicateOwners(target, submitted, false)
   const uid = submitted.metadata.uid
+  let asked = false
   const store = endpoint.store as ResourceStore
   const gate = new AdmissionGate(environment, target, optionsObject('UpdateOptions', options, context.query.get('fieldManager')), options.dryRun)
   const written = await store.update(writeScope(environment, target, 'update', options.dryRun), target.namespace, target.name, {
     transform: async (old) => {
-      // The store may ask again after a race; strategies and admission change what they are given.
-      const mine = deepCopy(submitted)
+      // The store may ask again after a race; strategies and admission change what they are given. Bytes are simply read again.
+      const mine = !bytes ? deepCopy(submitted) : asked ? read(() => {}) : submitted
+      asked = true
       if (uid && uid !== (old?.metadata.uid ?? '')) {
         throw newConflict(
           endpoint.gr,

@@ -30,6 +30,9 @@ export const FACT = {
 const MAX_DIRTY = 20_000
 /** Writes of background work that go into one commit. */
 const STEP = 500
+/** Bytes above the reserve from which on the disk is not asked about each commit, and after how many commits it is. */
+const AMPLE = 256 * 1024 * 1024
+const ASK_EVERY = 64
 
 /** The disk is (nearly) full: nothing new is taken; reading and deleting go on. */
 export class SpaceExceededError extends Error {
@@ -49,6 +52,9 @@ export class EmbeddedBacking implements Backing {
   private lastRevision: number
   private swept: number
   private readonly scratch = new KeyScratch()
+  /** Bytes that may still be written before the reserve is touched, as far as is known. */
+  private spare = 0
+  private commitsUntilAsked = 0
   private checkpointing: Promise<void> | undefined
 
   constructor(
@@ -82,8 +88,9 @@ export class EmbeddedBacking implements Backing {
     }
     if (this.reserveBytes > 0 && entries.some((e) => e.writes.some((w) => w.type === 'put'))) {
       // Deleting must stay possible, and LMDB must not meet the end of the disk in the middle of a commit.
-      const wanted = encoded.reduce((sum, [, bytes]) => sum + bytes.length, 0)
-      if (freeBytes(this.file) < this.reserveBytes + 2 * wanted) throw new SpaceExceededError()
+      let wanted = 0
+      for (const [, bytes] of encoded) wanted += bytes.length
+      if (!this.hasSpaceFor(2 * wanted)) throw new SpaceExceededError()
     }
     const done: Promise<unknown>[] = []
     for (const [key, bytes] of encoded) done.push(records.put(key, bytes))
@@ -93,6 +100,17 @@ export class EmbeddedBacking implements Backing {
       this.lastRevision = revision
     }
     if (this.dirty.size > MAX_DIRTY) void this.checkpoint().catch(() => undefined)
+  }
+
+  /** Asks the disk when it was full, nearly so, or not asked for some time; in between it is counted down. */
+  private hasSpaceFor(bytes: number): boolean {
+    this.commitsUntilAsked--
+    this.spare -= bytes
+    if (this.spare < AMPLE || this.commitsUntilAsked <= 0) {
+      this.spare = freeBytes(this.file) - this.reserveBytes - bytes
+      this.commitsUntilAsked = ASK_EVERY
+    }
+    return this.spare >= 0
   }
 
   async history(): Promise<Entry[]> {

@@ -31,15 +31,44 @@ interface Watcher {
   waiting: ((revision: number) => void)[]
 }
 
+function concerned({ request, end }: Watcher, keys: readonly string[]): boolean {
+  for (const key of keys) if (inRange(key, request.key, end)) return true
+  return false
+}
+
 /** Carries each visible revision to each watch, once and in order; a watch from the past catches up in steps. */
 export class WatchHub {
   private readonly timeline: Timeline
   private readonly watchers = new Set<Watcher>()
   private scheduled = false
 
+  /** Everything up to here has been shown to all watches that were there. */
+  private shown = 0
   private readonly pumpAll = () => {
     this.scheduled = false
-    for (const watcher of this.watchers) this.pump(watcher)
+    const { revision, compactedRevision } = this.timeline
+    const next = this.shown + 1
+    const keys = this.keysFrom(next, revision)
+    this.shown = revision
+    for (const watcher of this.watchers) {
+      // Most watches are up to date and have nothing to do with what is new.
+      if (keys && watcher.next === next && next >= compactedRevision && !watcher.busy && !watcher.done && !concerned(watcher, keys)) {
+        watcher.next = revision + 1
+        if (watcher.waiting.length > 0) this.settle(watcher)
+      } else this.pump(watcher)
+    }
+  }
+
+  /** Keys written from one revision to another; undefined when they are many or no longer known. */
+  private keysFrom(from: number, to: number): string[] | undefined {
+    if (to - from >= STEP) return undefined
+    const keys: string[] = []
+    for (let revision = from; revision <= to; revision++) {
+      const entry = this.timeline.entry(revision)
+      if (!entry) return undefined
+      for (const write of entry.writes) keys.push(write.row.key)
+    }
+    return keys
   }
 
   constructor(timeline: Timeline) {
@@ -85,7 +114,8 @@ export class WatchHub {
   }
 
   private settle(watcher: Watcher): void {
-    const waiting = watcher.waiting
+    const { waiting } = watcher
+    if (waiting.length === 0) return
     watcher.waiting = []
     for (const resolve of waiting) resolve(this.timeline.revision)
   }
