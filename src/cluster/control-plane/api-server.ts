@@ -173,7 +173,7 @@ export function buildApiServer(config: ApiServerConfig): RunningApiServer {
       evictionHandler(loopback, clock),
     ],
     createSubresources: { 'pods/binding': podBinding({ clock, random, isFeatureEnabled: (gate) => config.features.enabled(gate) }) },
-    ...(connect ? { connectHandlers: nodeConnectHandlers({ client: loopback, connect }) } : {}),
+    ...(connect ? { connectHandlers: nodeConnectHandlers({ clock, client: loopback, connect }) } : {}),
     onHookFailure: (error) => {
       if (!signal.aborted) config.onHookFailure?.(error)
     },

@@ -7,7 +7,22 @@ import { newBadRequest, newInternalError, newInvalid, StatusError } from '../../
 import { type FieldError, FieldPath, forbidden, invalid } from '../../../apimachinery/field.ts'
 import type { ConnectCall, ConnectHandler } from '../../../apiserver/endpoints/endpoint.ts'
 import type { ApiResponse } from '../../../apiserver/request/api-request.ts'
+import type { Clock } from '../../../base/index.ts'
 import type { Client } from '../../../client/client.ts'
+import {
+  acceptWebSocket,
+  chooseProtocol,
+  dialUpgrade,
+  isWebSocketUpgrade,
+  joinDuplexes,
+  offeredProtocols,
+  REMOTE_COMMAND_WEBSOCKET,
+  type RemoteCommandStreams,
+  translateToSpdy,
+  type UpgradeRefusal,
+  V5,
+  webSocketDuplex,
+} from '../../../component-base/streaming/index.ts'
 
 /** The kubelet of a node: in this process, or behind its port. */
 export type NodeConnection =
@@ -26,6 +41,7 @@ export interface NodeRequest {
 }
 
 export interface PodConnectOptions {
+  clock: Clock
   /** May read Pods and Nodes. */
   client: Client
   /** How the kubelet of a node is reached; throws when it is not. */
@@ -61,8 +77,9 @@ function chooseContainer(pod: Pod, wanted: string): string {
   return wanted
 }
 
-async function reach(o: PodConnectOptions, nodeName: string): Promise<NodeConnection> {
-  return o.connect(await o.client.resource(resources.corev1.nodes).get(nodeName))
+async function reach(o: PodConnectOptions, nodeName: string): Promise<{ connection: NodeConnection; node: Node }> {
+  const node = await o.client.resource(resources.corev1.nodes).get(nodeName)
+  return { connection: await o.connect(node), node }
 }
 
 function logQuery(query: URLSearchParams, name: string): URLSearchParams {
@@ -100,7 +117,7 @@ async function log(o: PodConnectOptions, call: ConnectCall): Promise<ApiResponse
   const options = logQuery(query, call.name)
   const container = chooseContainer(pod, query.get('container') ?? '')
   if (!pod.spec.nodeName) return { status: 204, headers: {} }
-  const connection = await reach(o, pod.spec.nodeName)
+  const { connection } = await reach(o, pod.spec.nodeName)
   const path = `/containerLogs/${encodeURIComponent(call.namespace)}/${encodeURIComponent(call.name)}/${encodeURIComponent(container)}?${options}`
   const answer = await send(connection, call, { method: 'GET', path, headers: {} })
   if (answer.status < 200 || answer.status > 206) {
@@ -137,11 +154,14 @@ async function stream(o: PodConnectOptions, call: ConnectCall, kind: Streamed): 
     if (kind === 'exec') for (const c of query.getAll('command')) out.append('command', c)
   } else for (const p of query.getAll('ports')) out.append('port', p)
   if (!pod.spec.nodeName) throw newBadRequest(`pod ${call.name} does not have a host assigned`)
-  const connection = await reach(o, pod.spec.nodeName)
+  const { connection, node } = await reach(o, pod.spec.nodeName)
   if (!request.upgrade) throw newBadRequest('Upgrade request required')
   const base = kind === 'portforward' ? 'portForward' : kind
   const path = `/${base}/${encodeURIComponent(call.namespace)}/${encodeURIComponent(call.name)}${tail}?${out}`
-  return hijack(connection, call, path)
+  const streams = { stdin: out.has('input'), stdout: out.has('output'), tty: out.has('tty'), stderr: out.has('error') && !out.has('tty') }
+  // Kubelets before v1.36 speak the newest protocol over SPDY only.
+  const old = !(node.status?.declaredFeatures ?? []).includes('ExtendWebSocketsToKubelet')
+  return hijack(o, connection, call, path, old ? { kind, streams } : undefined)
 }
 
 async function nodeProxy(o: PodConnectOptions, call: ConnectCall): Promise<ApiResponse> {
@@ -150,9 +170,9 @@ async function nodeProxy(o: PodConnectOptions, call: ConnectCall): Promise<ApiRe
     return { status: 301, headers: { location: `${request.path}/${request.query ? `?${request.query}` : ''}` } }
   }
   const [bare = ''] = call.name.replace(/^https?:/, '').split(':')
-  const connection = await reach(o, bare)
+  const { connection } = await reach(o, bare)
   const path = `${call.path || '/'}${request.query ? `?${request.query}` : ''}`
-  if (request.upgrade) return hijack(connection, call, path)
+  if (request.upgrade) return hijack(o, connection, call, path, undefined)
   const answer = await send(connection, call, { method: request.method, path, headers: passedOn(request.headers) })
   const { connection: _c, 'transfer-encoding': _t, ...headers } = answer.headers
   return { status: answer.status, headers, stream: answer.stream }
@@ -208,42 +228,71 @@ const tls = (c: Extract<NodeConnection, { kind: 'https' }>): https.RequestOption
   ...(c.key ? { key: c.key } : {}),
 })
 
-/** Hands the client's connection on: whatever the kubelet answers to the upgrade, the client sees. */
-async function hijack(c: NodeConnection, call: ConnectCall, path: string): Promise<ApiResponse> {
+/**
+ * Hands the client's connection on: whatever the kubelet answers to the upgrade, the client sees. The kubelet's connection is one of its own and
+ * ends with the client's; after a refusal it is closed.
+ * @param translate for a kubelet without WebSockets
+ */
+async function hijack(
+  o: PodConnectOptions,
+  c: NodeConnection,
+  call: ConnectCall,
+  path: string,
+  translate: { kind: Streamed; streams: RemoteCommandStreams } | undefined,
+): Promise<ApiResponse> {
   const { request } = call.context
   const upgrade = request.upgrade
   if (!upgrade) throw newBadRequest('Upgrade request required')
-  const headers = { ...passedOn(request.headers), connection: 'Upgrade', upgrade: request.headers['upgrade'] ?? '' }
   const { socket, head } = upgrade
+  const signal = closing(call)
+  const hijacked: ApiResponse = { status: 101, headers: {}, hijacked: true }
   if (c.kind === 'in-process') {
-    void c.upgrade({ method: request.method, path, headers, signal: closing(call) }, socket, head).catch(() => socket.destroy())
-    return { status: 101, headers: {}, hijacked: true }
+    const headers = { ...passedOn(request.headers), connection: 'Upgrade', upgrade: request.headers.upgrade ?? '' }
+    void c.upgrade({ method: request.method, path, headers, signal }, socket, head).catch(() => socket.destroy())
+    return hijacked
   }
-  return new Promise((resolve, reject) => {
-    const out = https.request({ ...tls(c), method: request.method, path, headers })
-    out.on('error', (error) => reject(newInternalError(new Error(`error dialing backend: ${error.message}`))))
-    out.on('upgrade', (answer, backend, first) => {
-      socket.write(`HTTP/1.1 101 ${http.STATUS_CODES[101]}\r\n${rawHeaders(answer.rawHeaders)}\r\n`)
-      if (first.length) socket.write(first)
-      if (head.length) backend.write(head)
-      const end = () => {
-        backend.destroy()
-        socket.destroy()
-      }
-      for (const s of [socket, backend]) s.on('error', end).on('close', end)
-      socket.pipe(backend)
-      backend.pipe(socket)
-      resolve({ status: 101, headers: {}, hijacked: true })
+  const dial = (method: string, headers: Record<string, string>) =>
+    dialUpgrade({ ...tls(c), secure: true, method, path, headers: { ...headers, connection: 'Upgrade' }, signal }).catch((error: Error) => {
+      throw newInternalError(new Error(`error dialing backend: ${error.message}`))
     })
-    out.on('response', (answer) => {
-      void collect(answer).then(
-        (text) =>
-          resolve({ status: answer.statusCode ?? 502, headers: { 'content-type': answer.headers['content-type'] ?? 'text/plain' }, bytes: Buffer.from(text) }),
-        reject,
-      )
-    })
-    out.end()
-  })
+  const spdy = (protocol: string) => dial('POST', { upgrade: 'SPDY/3.1', 'x-stream-protocol-version': protocol, 'content-length': '0' })
+  const offered = translate && isWebSocketUpgrade(request.headers) ? offeredProtocols(request.headers) : []
+  if (translate && translate.kind !== 'portforward' && chooseProtocol(request.headers, REMOTE_COMMAND_WEBSOCKET) === V5 && offered.length > 0) {
+    const result = await spdy('v4.channel.k8s.io')
+    if (result.kind === 'refused') return refused(result.refusal)
+    void translateToSpdy({ socket, head, headers: request.headers, streams: translate.streams, result }).catch(() => socket.destroy())
+    return hijacked
+  }
+  const tunnel = translate?.kind === 'portforward' && offered.includes(TUNNEL)
+  const result = tunnel
+    ? await spdy('portforward.k8s.io')
+    : await dial(request.method, { ...passedOn(request.headers), upgrade: request.headers.upgrade ?? '' })
+  if (result.kind === 'refused') return refused(result.refusal)
+  if (socket.destroyed) {
+    result.socket.destroy()
+    return hijacked
+  }
+  if (tunnel) {
+    void acceptWebSocket(socket, head, request.headers, TUNNEL)
+      .then(webSocketDuplex)
+      .then((client) => {
+        if (result.head.length) client.write(result.head)
+        return joinDuplexes(client, result.socket, o.clock)
+      })
+      .catch(() => result.socket.destroy())
+    return hijacked
+  }
+  socket.write(`HTTP/1.1 101 ${http.STATUS_CODES[101]}\r\n${rawHeaders(result.rawHeaders)}\r\n`)
+  if (result.head.length) socket.write(result.head)
+  if (head.length) result.socket.write(head)
+  void joinDuplexes(socket, result.socket, o.clock)
+  return hijacked
+}
+
+/** What the client sees of a kubelet that did not switch protocols. Never a redirect: it would be followed with the client's credentials. */
+function refused(refusal: UpgradeRefusal): ApiResponse {
+  if (refusal.status < 400) throw newInternalError(new Error(`invalid upgrade response: status code ${refusal.status}`))
+  return { status: refusal.status, headers: { 'content-type': refusal.headers['content-type'] ?? 'text/plain' }, bytes: refusal.body }
 }
 
 function rawHeaders(list: readonly string[]): string {
@@ -252,6 +301,7 @@ function rawHeaders(list: readonly string[]): string {
   return out
 }
 
+const TUNNEL = 'SPDY/3.1+portforward.k8s.io'
 const MAX_ERROR = 64 * 1024
 
 async function collect(stream: Readable): Promise<string> {
