@@ -1,3 +1,5 @@
+import { type authenticationv1, resources } from '../../api/index.ts'
+import { isAlreadyExists } from '../../apimachinery/errors.ts'
 import type { UserInfo } from '../../apiserver/authentication/authenticator.ts'
 import { TrustedCertificates } from '../../apiserver/authentication/trusted-certificates.ts'
 import type { ApiServer } from '../../apiserver/server.ts'
@@ -22,8 +24,8 @@ export interface ComponentClientOptions {
 
 export interface ComponentClient {
   client: Client
-  /** Another user's client of the same server, for components that act as several. Only in-process. */
-  as?(user: UserInfo): Client
+  /** A client of the same server as a service account of kube-system, for components that act as several. */
+  asServiceAccount(name: string): Client
   /** Ends everything under way; later requests are refused. */
   revoke(): void
 }
@@ -43,12 +45,21 @@ export function componentClient(options: ComponentClientOptions): ComponentClien
   const revoke = () => {
     for (const transport of transports) transport.close()
   }
-  if (!options.inProcess) return { client: make(createHttpsTransport(t), options.userAgent), revoke }
+  if (!options.inProcess) {
+    const client = make(createHttpsTransport(t), options.userAgent)
+    const { cert: _, key: __, ...anonymous } = t
+    return {
+      client,
+      asServiceAccount: (name) =>
+        make(createHttpsTransport({ ...anonymous, token: serviceAccountToken(client, options.clock, name) }), `${options.userAgent}/${name}`),
+      revoke,
+    }
+  }
   const user = certificateUser(t.ca, t.cert, options.clock.now())
   const lookup = () => options.apiServers.lookup(t.server)
   return {
     client: make(followingTransport(lookup, user, t.server), options.userAgent),
-    as: (other) => make(followingTransport(lookup, other, t.server), options.userAgent),
+    asServiceAccount: (name) => make(followingTransport(lookup, serviceAccountUser(name), t.server), `${options.userAgent}/${name}`),
     revoke,
   }
 }
@@ -82,5 +93,36 @@ export function followingTransport(lookup: () => ApiServer | undefined, user: Us
       closed = true
       inner?.close()
     },
+  }
+}
+
+const serviceAccountUser = (name: string): UserInfo => ({
+  name: `system:serviceaccount:kube-system:${name}`,
+  groups: ['system:serviceaccounts', 'system:serviceaccounts:kube-system'],
+})
+
+/** Tokens are asked for an hour and renewed after two thirds of it. */
+const TOKEN_SECONDS = 3600
+
+/** A token of a service account in kube-system, which is made when it is not there. */
+function serviceAccountToken(client: Client, clock: Clock, name: string): () => Promise<string> {
+  const accounts = client.resource(resources.corev1.serviceaccounts).namespace('kube-system')
+  let current: { token: string; renewAt: number } | undefined
+  let asking: Promise<string> | undefined
+  const ask = async (): Promise<string> => {
+    await accounts.create({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name } }).catch((e) => {
+      if (!isAlreadyExists(e)) throw e
+    })
+    const request = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', metadata: {}, spec: { audiences: [], expirationSeconds: TOKEN_SECONDS } }
+    const answer = await accounts.createSubresource<authenticationv1.TokenRequest>(name, 'token', request)
+    current = { token: answer.status.token, renewAt: clock.monotonic() + (TOKEN_SECONDS * 1000 * 2) / 3 }
+    return answer.status.token
+  }
+  return () => {
+    if (current && clock.monotonic() < current.renewAt) return Promise.resolve(current.token)
+    asking ??= ask().finally(() => {
+      asking = undefined
+    })
+    return asking
   }
 }

@@ -1,4 +1,3 @@
-import type { UserInfo } from '../../apiserver/authentication/authenticator.ts'
 import { type FlagSpecs, parseFlags, UsageError } from '../../component-base/flags/index.ts'
 import { type ComponentContext, createFeatureGates, parseFeatureGates, userAgent } from '../../component-base/index.ts'
 import { runControllerManager } from '../../controllers/index.ts'
@@ -71,7 +70,6 @@ export async function runKubeControllerManager(
     read('cluster-signing-cert-file'),
     read('cluster-signing-key-file'),
   ])
-  const { as } = connection
   try {
     await runControllerManager({
       ...context,
@@ -97,16 +95,10 @@ export async function runKubeControllerManager(
         nodeMonitorGracePeriodMs: flags.duration('node-monitor-grace-period'),
         nodeStartupGracePeriodMs: flags.duration('node-startup-grace-period'),
         terminatedPodGCThreshold: flags.int('terminated-pod-gc-threshold'),
-        // Over HTTPS all controllers share the manager's certificate unless its tokens are asked for; in one process each is its own account.
-        ...(as && flags.bool('use-service-account-credentials') ? { clientFor: (account: string) => as(serviceAccount(account)) } : {}),
+        ...(flags.bool('use-service-account-credentials') ? { clientFor: (account: string) => connection.asServiceAccount(account) } : {}),
       },
     })
   } finally {
     connection.revoke()
   }
 }
-
-const serviceAccount = (name: string): UserInfo => ({
-  name: `system:serviceaccount:kube-system:${name}`,
-  groups: ['system:serviceaccounts', 'system:serviceaccounts:kube-system'],
-})
