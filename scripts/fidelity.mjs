@@ -30,6 +30,8 @@ const CHUNK_SECONDS = 120
 
 /** These list what the server serves: played when no other file defines kinds. */
 const DISCOVERING = ['cluster-kubectl-misc', 'machinery-discovery', 'patch-kubectl']
+/** Played without controller manager and scheduler; the original gave no ranges of Pod addresses to the nodes of `core-node`. */
+const WITHOUT_CONTROLLERS = /^(groups-nokcm-|core-node$)/
 const NODE_EXCLUSIVE = 'cluster-zz-node-exclusive'
 const CORE_LEFT = ['storage', 'resourcequota', 'rc-podtemplate', 'endpoints', 'extra'].map((n) => `core-${n}`)
 const GROUPS_LEFT = ['admission', 'certificates', 'flowcontrol', 'resource', 'apiregistration']
@@ -192,7 +194,7 @@ try {
   // The original's node lay in a zone: its Pods carry these labels.
   const zone = ['topology.kubernetes.io/region=region-1', 'topology.kubernetes.io/zone=zone-1']
   await run(kubectl, ['--kubeconfig', env.kubeconfig, 'label', 'node', 'replay-node', ...zone], 20_000)
-  const still = files.filter((f) => f.name.startsWith('groups-nokcm-'))
+  const still = files.filter((f) => WITHOUT_CONTROLLERS.test(f.name))
   const alone = files.filter((f) => f.name === NODE_EXCLUSIVE)
   const looking = files.filter((f) => DISCOVERING.includes(f.name))
   const rest = files.filter((f) => !looking.includes(f) && !still.includes(f) && !alone.includes(f))
