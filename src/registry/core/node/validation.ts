@@ -94,7 +94,11 @@ function validateFeatures(node: Node): ErrorList {
 
 export function validateNodeUpdate(node: Node, old: Node): ErrorList {
   const errors: ErrorList = [...validateAvoidPods(node), ...validateResources(node), ...validateFeatures(node)]
-  if (!deepEqual(node.spec.taints ?? [], old.spec.taints ?? [])) errors.push(...validateTaints(node.spec.taints))
+  if (!deepEqual(node.spec.taints ?? [], old.spec.taints ?? [])) {
+    // Upstream checks them in two places, and causes tell both.
+    const wrong = validateTaints(node.spec.taints)
+    errors.push(...wrong, ...wrong)
+  }
   const once = (path: string, what: string, changed: boolean) => {
     if (changed) errors.push(forbidden(FieldPath.root('spec', path), `node updates may not change ${what} except from "" to valid`))
   }

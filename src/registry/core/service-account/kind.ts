@@ -13,11 +13,22 @@ function warnings(account: ServiceAccount): string[] {
     : []
 }
 
+/** Of a reference to a Secret only the name says anything: it is of the account's own namespace. */
+function bareReferences(account: ServiceAccount): void {
+  if (account.secrets) account.secrets = account.secrets.map(({ name }) => (name === undefined ? {} : { name }))
+}
+
 export const serviceAccountKind: KindRegistration<ServiceAccount> = {
   group: '',
   resource: 'serviceaccounts',
   storage: { group: '', version: 'v1', kind: 'ServiceAccount' },
-  strategy: { warningsOnCreate: warnings, warningsOnUpdate: warnings, returnDeletedObject: true },
+  strategy: {
+    prepareForCreate: bareReferences,
+    prepareForUpdate: bareReferences,
+    warningsOnCreate: warnings,
+    warningsOnUpdate: warnings,
+    returnDeletedObject: true,
+  },
   columns: {
     columns: [column('Name', { format: 'name' }), column('Age')],
     cells: ({ metadata }, now) => [metadata.name, ageOf(metadata.creationTimestamp, now)],
