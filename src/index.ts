@@ -1,6 +1,6 @@
 /**
  * k8ts as a library: a Kubernetes v1.36 cluster inside a process. `Cluster.start()` gives one with controllers, scheduler and simulated
- * nodes; its `client` speaks to it without sockets, and a `VirtualClock` makes its days pass in milliseconds.
+ * nodes; its `client` speaks to it without sockets, and with a `VirtualClock` its time passes when it is told to.
  */
 export type * from './api/index.ts'
 export { resources } from './api/index.ts'
