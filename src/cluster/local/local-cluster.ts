@@ -29,6 +29,7 @@ import { createPki, directoryPkiStore, type Pki, type PkiStore } from '../pki/in
 import { type ClusterState, type DataDir, replaceFile } from './data-dir.ts'
 import { unmountBelow } from './leftovers.ts'
 import { NodeContainers } from './node-containers.ts'
+import { releaseStaleLeases } from './stale-leases.ts'
 
 export interface LocalClusterOptions {
   dir: DataDir
@@ -92,6 +93,7 @@ export class LocalCluster {
 
   /** Starts everything; resolves when the first node is Ready. */
   async start(): Promise<void> {
+    const startedAt = this.clock.now()
     const { state } = this.options
     const nodeIP = state.runtime === 'cri' ? NodeContainers.nodeAddress : '127.0.0.1'
     // Containers take longest: they start while certificates are made and the control plane comes up.
@@ -105,6 +107,7 @@ export class LocalCluster {
     const main = await this.step(state.runtime === 'cri' ? 'containerd' : 'simulated runtime', () => runtime)
     await this.step('kubelet', async () => this.startFirstNode(main, nodeIP))
     await this.step('API server', () => this.waitForApi())
+    await releaseStaleLeases(this.adminClient(), this.options.state.nodeName, startedAt).catch(() => {})
     await Promise.all([this.step('node Ready', () => this.waitForNode(state.nodeName)), ensureKubeadmRbac(this.adminClient())])
     await Promise.all([this.labelControlPlane(), settled])
     for (const [i, name] of state.simulatedNodes.entries()) this.nodes.startSimulated(name, i)
