@@ -181,3 +181,9 @@ describe.skipIf(!golden)('admitted and refused as recorded', () => {
     expect(played).toBeGreaterThan(0)
   })
 })
+
+test('a Pod without containers is left to validation', async () => {
+  const { write } = await server()
+  const admitted = (await write({ object: pod({ containers: null }) })) as unknown as { spec: { serviceAccountName: string } }
+  expect(admitted.spec.serviceAccountName).toBe('default')
+})

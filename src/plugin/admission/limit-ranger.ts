@@ -60,7 +60,7 @@ function fillDefaults(pod: corev1.Pod, limits: Limits): void {
       }
     }
   }
-  fill(pod.spec.containers, 'container')
+  fill(pod.spec.containers ?? [], 'container')
   fill(pod.spec.initContainers, 'init container')
   if (notes.length) pod.metadata.annotations = { ...pod.metadata.annotations, [ANNOTATION]: `LimitRanger plugin set: ${notes.join('; ')}` }
 }
@@ -69,7 +69,7 @@ function podViolations(pod: corev1.Pod, limits: Limits): string[] {
   const texts: string[] = []
   for (const item of limits) {
     if (item.type === 'Container') {
-      for (const container of [...pod.spec.containers, ...(pod.spec.initContainers ?? [])]) {
+      for (const container of [...(pod.spec.containers ?? []), ...(pod.spec.initContainers ?? [])]) {
         texts.push(...limitViolations(item, 'Container', { requests: container.resources?.requests, limits: container.resources?.limits }))
       }
     }

@@ -15,7 +15,7 @@ function* secretReferences(pod: corev1.Pod, ephemeralOnly: boolean): Generator<{
     if (volume.secret?.secretName) yield { secret: volume.secret.secretName, text: 'volume with' }
   }
   yield* containerReferences('init container', spec.initContainers)
-  yield* containerReferences('container', spec.containers)
+  yield* containerReferences('container', spec.containers ?? [])
   yield* containerReferences('ephemeral container', spec.ephemeralContainers)
 }
 

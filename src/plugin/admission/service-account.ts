@@ -64,7 +64,7 @@ function mountToken(pod: corev1.Pod, suffix: () => string): void {
   let name = kept ?? `${VOLUME_PREFIX}${suffix()}`
   while (kept === undefined && names.has(name)) name = `${VOLUME_PREFIX}${suffix()}`
   let used = false
-  for (const container of [...(spec.initContainers ?? []), ...spec.containers]) {
+  for (const container of [...(spec.initContainers ?? []), ...(spec.containers ?? [])]) {
     if (container.volumeMounts?.some((m) => m.mountPath === MOUNT_PATH)) continue
     container.volumeMounts = [...(container.volumeMounts ?? []), { name, readOnly: true, mountPath: MOUNT_PATH }]
     used = true

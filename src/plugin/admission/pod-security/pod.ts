@@ -27,7 +27,7 @@ export interface Check {
 
 /** Init containers, containers, ephemeral containers. */
 export function containersOf({ spec }: PodView): Container[] {
-  return [...(spec.initContainers ?? []), ...spec.containers, ...((spec.ephemeralContainers ?? []) as unknown as Container[])]
+  return [...(spec.initContainers ?? []), ...(spec.containers ?? []), ...((spec.ephemeralContainers ?? []) as unknown as Container[])]
 }
 
 export const plural = (one: string, many: string, count: number): string => (count === 1 ? one : many)
