@@ -82,6 +82,10 @@ export interface ContainerEngine {
 const matches = (labels: Record<string, string>, selector: Record<string, string> | undefined): boolean =>
   !selector || Object.entries(selector).every(([k, v]) => Object.hasOwn(labels, k) && labels[k] === v)
 
+async function drain(input: AsyncIterable<Uint8Array> | undefined): Promise<void> {
+  for await (const chunk of input ?? []) void chunk
+}
+
 /** The bookkeeping of CRI over an engine in this process: sandboxes, containers, states, ids, events, logs. */
 export class InProcessRuntime implements ContainerRuntime {
   readonly name: string
@@ -117,10 +121,12 @@ export class InProcessRuntime implements ContainerRuntime {
       },
       attach: async (id, o) => {
         const record = this.running(id)
+        // Nobody reads what is typed; it must not stand in the way of the connection's end.
+        void drain(o.stdin).catch(() => {})
         for await (const line of record.log.read(true, o.signal)) {
           const [, stream, , ...text] = line.split(' ')
           const out = stream === 'stderr' ? (o.stderr ?? o.stdout) : o.stdout
-          await out?.write(new TextEncoder().encode(`${text.join(' ')}\n`))
+          await out?.write(new TextEncoder().encode(`${text.join(' ')}${o.tty ? '\r\n' : '\n'}`))
         }
       },
       portForward: async (_id, port) => {
