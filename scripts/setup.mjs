@@ -3,7 +3,7 @@
  * (announced first; `--no-install` leaves the system alone). Says what it does and how long each step took.
  */
 import { spawnSync } from 'node:child_process'
-import { accessSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { accessSync, existsSync, lstatSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 
 /** Debian packages by the command whose absence calls for them. */
 const RUNTIME = {
@@ -52,6 +52,7 @@ const present = (what) => {
 }
 
 export function installDependencies() {
+  if (lstatSync('node_modules', { throwIfNoEntry: false })?.isSymbolicLink()) return
   const lock = 'node_modules/.package-lock.json'
   if (existsSync(lock) && statSync(lock).mtimeMs >= statSync('package-lock.json').mtimeMs - 1000) return
   step('installing the locked dependencies', () => run('npm', ['ci', '--no-audit', '--no-fund', '--ignore-scripts']))

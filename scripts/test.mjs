@@ -38,7 +38,7 @@ for (const [name, [cmd, ...args], there = true] of parts) {
   }
   console.log(`\n--- ${name}`)
   const start = performance.now()
-  const r = spawnSync(cmd, args, { stdio: ['ignore', 'pipe', 'inherit'], encoding: 'utf8', maxBuffer: 1 << 28, env: { ...process.env, FORCE_COLOR: '0' } })
+  const r = spawnSync(cmd, args, { stdio: ['ignore', 'pipe', 'inherit'], encoding: 'utf8', maxBuffer: 1 << 28, env: { ...process.env, NO_COLOR: '1' } })
   process.stdout.write(r.stdout)
   const count = [...r.stdout.matchAll(/(?:^|\n)(?:Tests\s+)?(\d+) passed, (\d+) failed(?:, (\d+) skipped)?/g)].at(-1)
   if (count) {

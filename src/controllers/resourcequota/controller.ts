@@ -79,11 +79,12 @@ export class ResourceQuotaController {
     const { informers, clock } = this.context
     const informer = informers.informer<KubeObject>(handle, full || informers.has(handle) ? {} : { metadataOnly: true })
     this.counted.set(name, informer)
-    const replenish = (object: KubeObject) => {
-      for (const quota of this.quotas.lister.inNamespace(object.metadata.namespace)) {
-        if (Object.keys(quota.spec.hard ?? {}).some((n) => quotaCovers(handle, n))) this.controller.queue.add(objectKey(quota))
-      }
+    const recount = (quotas: readonly ResourceQuota[]) => {
+      for (const quota of quotas) if (Object.keys(quota.spec.hard ?? {}).some((n) => quotaCovers(handle, n))) this.controller.queue.add(objectKey(quota))
     }
+    const replenish = (object: KubeObject) => recount(this.quotas.lister.inNamespace(object.metadata.namespace))
+    // Quotas that were counted before this resource was known have missed its objects.
+    recount(this.quotas.lister.list())
     informer.addHandler({
       onAdd: (o, initial) => {
         if (!initial) replenish(o)
