@@ -38,7 +38,7 @@ function toV1(item: V2): KubeObject {
   for (const metric of status?.currentMetrics ?? []) {
     if (metric.type === 'Resource' && isCPUShare(metric.resource?.name, metric.resource?.current?.averageUtilization))
       current = metric.resource?.current.averageUtilization
-    else statuses.push(statusToV1(metric))
+    statuses.push(statusToV1(metric))
   }
   if (others.length) annotations[METRICS] = JSON.stringify(others)
   if (statuses.length) annotations[STATUSES] = JSON.stringify(statuses)
@@ -177,7 +177,8 @@ function toV2(item: V1): KubeObject {
     metrics.push({ type: 'Resource', resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization: spec.targetCPUUtilizationPercentage } } })
   }
   const statuses = asList(read(STATUSES)).map((m) => metricFromV1(m, 'current'))
-  if (status?.currentCPUUtilizationPercentage !== undefined)
+  // The annotation holds all of them; the field alone tells when there is no annotation.
+  if (statuses.length === 0 && status?.currentCPUUtilizationPercentage !== undefined)
     statuses.push({ type: 'Resource', resource: { name: 'cpu', current: { averageUtilization: status.currentCPUUtilizationPercentage } } })
   const behavior = asObject(read(BEHAVIOR))
   const conditions = asList(read(CONDITIONS))
