@@ -40,6 +40,7 @@ import { bindingHandler, podBinding } from '../../registry/core/pod/binding.ts'
 import { type NodeConnection, nodeConnectHandlers } from '../../registry/core/pod/connect.ts'
 import { evictionHandler } from '../../registry/core/pod/eviction.ts'
 import { createServicePools } from '../../registry/core/service/pools.ts'
+import { serviceProxy } from '../../registry/core/service/proxy.ts'
 import { ServiceRepair } from '../../registry/core/service/repair.ts'
 import { serverKinds } from '../../registry/kinds.ts'
 import { ensureDefaultCIDR } from '../../registry/networking/default-cidr.ts'
@@ -173,7 +174,7 @@ export function buildApiServer(config: ApiServerConfig): RunningApiServer {
       evictionHandler(loopback, clock),
     ],
     createSubresources: { 'pods/binding': podBinding({ clock, random, isFeatureEnabled: (gate) => config.features.enabled(gate) }) },
-    ...(connect ? { connectHandlers: nodeConnectHandlers({ clock, client: loopback, connect }) } : {}),
+    connectHandlers: { 'services/proxy': serviceProxy(loopback, random), ...(connect ? nodeConnectHandlers({ clock, client: loopback, connect }) : {}) },
     onHookFailure: (error) => {
       if (!signal.aborted) config.onHookFailure?.(error)
     },
