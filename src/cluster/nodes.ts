@@ -55,7 +55,9 @@ export class Nodes {
   async connect(node: corev1.Node): Promise<NodeConnection> {
     const api = this.api(node.metadata.name ?? '')
     if (api) return { kind: 'in-process', handle: (r) => api.handle(r), upgrade: (r, socket, head) => api.upgrade(r, socket, head) }
-    const address = node.status.addresses?.find((a) => a.type === 'InternalIP')?.address ?? node.metadata.name
+    const addresses = node.status.addresses ?? []
+    if (addresses.length === 0) throw new Error('no preferred addresses found; known addresses: []')
+    const address = addresses.find((a) => a.type === 'InternalIP')?.address ?? node.metadata.name
     throw new ConnectionError(`dial tcp ${address}:${node.status.daemonEndpoints?.kubeletEndpoint?.Port ?? 10250}: connect: connection refused`, 'ECONNREFUSED')
   }
 

@@ -3,7 +3,7 @@ import https from 'node:https'
 import { type Duplex, Readable } from 'node:stream'
 import type { Node, Pod } from '../../../api/core/v1/types.generated.ts'
 import { resources } from '../../../api/index.ts'
-import { newBadRequest, newInternalError, newInvalid, StatusError } from '../../../apimachinery/errors.ts'
+import { newBadRequest, newInternalError, newInvalid, StatusError, toStatusError } from '../../../apimachinery/errors.ts'
 import { type FieldError, FieldPath, forbidden, invalid } from '../../../apimachinery/field.ts'
 import type { ConnectCall, ConnectHandler } from '../../../apiserver/endpoints/endpoint.ts'
 import type { ApiResponse } from '../../../apiserver/request/api-request.ts'
@@ -79,7 +79,12 @@ function chooseContainer(pod: Pod, wanted: string): string {
 
 async function reach(o: PodConnectOptions, nodeName: string): Promise<{ connection: NodeConnection; node: Node }> {
   const node = await o.client.resource(resources.corev1.nodes).get(nodeName)
-  return { connection: await o.connect(node), node }
+  try {
+    return { connection: await o.connect(node), node }
+  } catch (error) {
+    // Not to reach a kubelet is no failure of this server.
+    throw toStatusError(error)
+  }
 }
 
 function logQuery(query: URLSearchParams, name: string): URLSearchParams {
