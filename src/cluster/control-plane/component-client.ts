@@ -57,9 +57,10 @@ export function componentClient(options: ComponentClientOptions): ComponentClien
   }
   const user = certificateUser(t.ca, t.cert, options.clock.now())
   const lookup = () => options.apiServers.lookup(t.server)
+  const firstSeen = firstReady(options.apiServers, t.server, options.clock)
   return {
-    client: make(followingTransport(lookup, user, t.server), options.userAgent),
-    asServiceAccount: (name) => make(followingTransport(lookup, serviceAccountUser(name), t.server), `${options.userAgent}/${name}`),
+    client: make(followingTransport(lookup, user, t.server, firstSeen), options.userAgent),
+    asServiceAccount: (name) => make(followingTransport(lookup, serviceAccountUser(name), t.server, firstSeen), `${options.userAgent}/${name}`),
     revoke,
   }
 }
@@ -73,13 +74,41 @@ export function certificateUser(ca: string | Uint8Array | undefined, certificate
   return { name: facts.subject.commonName, groups: facts.subject.organizations }
 }
 
+/** The least time after which components try again by themselves. */
+const FIRST_WAIT_MS = 2000
+
+/**
+ * Components and the server start together. Who asks before the server was there for the first time is told when it is ready, or after a
+ * moment that it is not: without that, it would sleep through the server's start. Later a stopped server is a refused connection, at once.
+ */
+function firstReady(servers: EndpointTable<ApiServer>, url: string, clock: Clock): () => Promise<void> {
+  let waiting: Promise<void> | undefined
+  const wait = async () => {
+    const stop = new AbortController()
+    const late = clock.setTimeout(() => stop.abort(new Error('not there yet')), FIRST_WAIT_MS)
+    try {
+      const server = await servers.waitFor([url], stop.signal)
+      await Promise.race([server.ready, new Promise<void>((resolve) => stop.signal.addEventListener('abort', () => resolve(), { once: true }))])
+    } catch {
+      // Refused, as the caller will see.
+    } finally {
+      late.cancel()
+    }
+  }
+  return () => {
+    waiting ??= wait()
+    return waiting
+  }
+}
+
 /** A transport to whichever server stands at a URL now: one that was stopped and came back is found again. */
-export function followingTransport(lookup: () => ApiServer | undefined, user: UserInfo, url: string): Transport {
+export function followingTransport(lookup: () => ApiServer | undefined, user: UserInfo, url: string, firstSeen?: () => Promise<void>): Transport {
   let server: ApiServer | undefined
   let inner: Transport | undefined
   let closed = false
   return {
     async send(request) {
+      if (firstSeen && !server) await firstSeen()
       const now = lookup()
       if (closed || !now) throw new ConnectionError(`dial tcp ${new URL(url).host}: connect: connection refused`, 'ECONNREFUSED')
       if (now !== server) {

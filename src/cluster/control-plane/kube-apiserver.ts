@@ -100,7 +100,9 @@ export async function runKubeApiServer(
   if (flags.list('etcd-servers').length === 0) throw new UsageError('--etcd-servers must be specified')
   const read = async (name: string): Promise<string | undefined> => (flags.string(name) === '' ? undefined : files.read(flags.string(name)))
   const { clock, random, log, signal } = context
+  log.info('Starting', { etcdServers: flags.list('etcd-servers').join(',') })
   const store = await openStore(flags, environment, files, signal)
+  log.info('store found')
   const serving = await servingPair(flags, files, context)
   const clientCA = await read('client-ca-file')
   const frontProxyCA = await read('requestheader-client-ca-file')
