@@ -36,6 +36,8 @@ export function dialUpgrade(
     })
     request.on('upgrade', (answer, socket, head) => {
       settled()
+      // Until somebody listens: a reset in between is no accident of the process.
+      socket.on('error', () => {})
       resolve({ kind: 'upgraded', socket, head, rawHeaders: answer.rawHeaders, headers: flat(answer) })
     })
     request.on('response', (answer) => {

@@ -41,6 +41,7 @@ type Agreed = { over: 'spdy'; protocol: string } | { over: 'websocket'; protocol
  * @throws HttpError or RuntimeError while nothing has been answered yet
  */
 export async function serveStreams(call: Call, target: StreamTarget): Promise<void> {
+  call.socket.on('error', () => {})
   const agreed = agree(call.request, target.kind)
   const { streaming } = target.runtime
   try {
