@@ -3,7 +3,7 @@ import type { KindRegistration } from '../../apiserver/registry/strategy.ts'
 import { deepCopy } from '../../base/index.ts'
 import { autoscalerColumns } from './columns.ts'
 import { convertAutoscaler } from './conversion.ts'
-import { validateAutoscaler } from './validation.ts'
+import { validateAutoscaler, validateAutoscalerStatus } from './validation.ts'
 
 type Autoscaler = autoscalingv2.HorizontalPodAutoscaler
 
@@ -39,6 +39,7 @@ const autoscalerKind: KindRegistration<Autoscaler> = {
     prepareForUpdate(item, old) {
       item.spec = deepCopy(old.spec)
     },
+    validateUpdate: validateAutoscalerStatus,
   },
   columns: autoscalerColumns,
 }

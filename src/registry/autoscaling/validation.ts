@@ -36,6 +36,15 @@ export function validateAutoscaler(item: Autoscaler, old?: Autoscaler): ErrorLis
   return errors
 }
 
+export function validateAutoscalerStatus({ status }: Autoscaler): ErrorList {
+  const errors: ErrorList = []
+  for (const field of ['currentReplicas', 'desiredReplicas'] as const) {
+    const value = status?.[field] ?? 0
+    if (value < 0) errors.push(invalid(FieldPath.root('status', field), value, NON_NEGATIVE))
+  }
+  return errors
+}
+
 function validateReference(ref: autoscalingv2.CrossVersionObjectReference | undefined, path: FieldPath, withVersion: boolean): ErrorList {
   const errors: ErrorList = []
   for (const field of ['kind', 'name'] as const) {
