@@ -19,7 +19,8 @@ const next = async () => ({ status: 200, headers: {} })
 
 test.each(['exec', 'attach', 'portforward'])('a GET of pods/%s needs the right to create, as the POST does', async (subresource) => {
   await expect(withAuthorization(next, reader)(context('get', 'pods', subresource))).rejects.toMatchObject({
-    code: 403, message: `pods "p" is forbidden: User "jane" cannot create resource "pods/${subresource}" in API group "" in the namespace "ns"`,
+    code: 403,
+    message: `pods "p" is forbidden: User "jane" cannot create resource "pods/${subresource}" in API group "" in the namespace "ns"`,
   })
   expect((await withAuthorization(next, all)(context('get', 'pods', subresource))).status).toBe(200)
 })
