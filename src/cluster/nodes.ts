@@ -7,7 +7,16 @@ import { SharedInformer } from '../client/cache/informer.ts'
 import { type Client, ConnectionError } from '../client/client.ts'
 import { createClient } from '../client/rest/client.ts'
 import type { Logger } from '../component-base/index.ts'
-import { createKubelet, createSimulatedRuntime, type Kubelet, KubeletApi, type KubeletOptions, type Machine, SharedPodSource } from '../kubelet/index.ts'
+import {
+  createKubelet,
+  createSimulatedRuntime,
+  type Kubelet,
+  KubeletApi,
+  type KubeletOptions,
+  type Machine,
+  SharedNodeSource,
+  SharedPodSource,
+} from '../kubelet/index.ts'
 import type { NodeConnection } from '../registry/core/pod/connect.ts'
 import { followingTransport } from './control-plane/component-client.ts'
 import type { EndpointTable } from './endpoint-table.ts'
@@ -36,7 +45,7 @@ export class Nodes {
   private readonly options: NodesOptions
   private readonly running = new Map<string, RunningNode>()
   private readonly stopped = new Set<string>()
-  private shared: { source: SharedPodSource; stop: AbortController; done: Promise<void> } | undefined
+  private shared: { pods: SharedPodSource; nodes: SharedNodeSource; stop: AbortController; done: Promise<unknown> } | undefined
 
   constructor(options: NodesOptions) {
     this.options = options
@@ -94,6 +103,7 @@ export class Nodes {
   /** A node without a machine: its Pods live through every phase and cost next to nothing. */
   startSimulated(nodeName: string, index: number, machine?: Machine): Kubelet {
     const { clock, random } = this.options
+    const shared = this.watches()
     return this.start(
       {
         nodeName,
@@ -101,7 +111,8 @@ export class Nodes {
         rootDir: `${this.options.rootDir}/${nodeName}`,
         logDir: `${this.options.rootDir}/${nodeName}/logs`,
         nodeIPs: [simulatedAddress(index)],
-        podSource: this.sharedPods().forNode(nodeName),
+        podSource: shared.pods.forNode(nodeName),
+        nodeSource: shared.nodes.forNode(nodeName),
         services: () => [],
         ...(machine ? { machine } : {}),
       },
@@ -130,20 +141,21 @@ export class Nodes {
     this.shared = undefined
   }
 
-  /** One watch of all Pods, dealt out to the simulated nodes. */
-  private sharedPods(): SharedPodSource {
-    if (this.shared) return this.shared.source
+  /** One watch of all Pods and one of all Nodes, dealt out to the simulated nodes. */
+  private watches() {
+    if (this.shared) return this.shared
     const { clock, random, log, apiServers, server } = this.options
     const client = createClient(
       followingTransport(() => apiServers.lookup(server), { name: 'system:k8ts-nodes', groups: ['system:masters'] }, server),
       { userAgent: 'k8ts-nodes' },
     )
-    const informer = new SharedInformer({ client, clock, random, log }, resources.corev1.pods)
+    const pods = new SharedInformer({ client, clock, random, log }, resources.corev1.pods)
+    const nodes = new SharedInformer({ client, clock, random, log }, resources.corev1.nodes)
     const stop = new AbortController()
     setMaxListeners(0, stop.signal)
-    const done = informer.run(stop.signal).catch(() => {})
-    this.shared = { source: new SharedPodSource(informer), stop, done }
-    return this.shared.source
+    const done = Promise.all([pods, nodes].map((informer) => informer.run(stop.signal).catch(() => {})))
+    this.shared = { pods: new SharedPodSource(pods), nodes: new SharedNodeSource(nodes), stop, done }
+    return this.shared
   }
 }
 

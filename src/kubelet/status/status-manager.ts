@@ -22,6 +22,8 @@ interface Entry {
   pod: Pod
   status: PodStatus
   dirty: boolean
+  /** The answer to the last write, until the watch has caught up with it. */
+  written?: Pod
 }
 
 const RECONCILE_MS = 10_000
@@ -92,7 +94,7 @@ export class StatusManager {
       entry.pod = pod
       return next
     }
-    this.entries.set(uid, { pod, status: next, dirty: true })
+    this.entries.set(uid, { pod, status: next, dirty: true, ...(entry?.written ? { written: entry.written } : {}) })
     this.enqueue(uid)
     return next
   }
@@ -140,7 +142,7 @@ export class StatusManager {
 
   private reconcile(): void {
     for (const [uid, entry] of this.entries) {
-      const api = this.options.apiPod(entry.pod)
+      const api = this.newest(entry)
       if (entry.dirty || (api && (api.metadata.deletionTimestamp || statusPatch(api, entry.status)))) this.enqueue(uid)
     }
   }
@@ -174,7 +176,7 @@ export class StatusManager {
   private async write(uid: string): Promise<void> {
     const entry = this.entries.get(uid)
     if (!entry) return
-    const api = this.options.apiPod(entry.pod)
+    const api = this.newest(entry)
     if (!api) return
     const { status } = entry
     const client = this.options.client.resource(resources.corev1.pods).namespace(namespaceOf(api))
@@ -183,6 +185,8 @@ export class StatusManager {
       const patch = statusPatch(api, status)
       if (patch) {
         current = await client.patch(nameOf(api), 'strategic', patch, { subresource: 'status', ...(this.signal ? { signal: this.signal } : {}) })
+        const now = this.entries.get(uid)
+        if (now) now.written = current
       }
       if (this.entries.get(uid)?.status === status) entry.dirty = false
       if (this.deletable(current, entry)) {
@@ -204,6 +208,16 @@ export class StatusManager {
       this.retry?.cancel()
       this.retry = this.options.clock.setTimeout(() => this.enqueue(uid), RETRY_MS)
     }
+  }
+
+  /** What the watch showed last or what was written last, whichever is newer: a patch against an older state would undo itself for ever. */
+  private newest(entry: Entry): Pod | undefined {
+    const api = this.options.apiPod(entry.pod)
+    const { written } = entry
+    if (!api || !written) return api
+    if (written.metadata.uid === api.metadata.uid && Number(written.metadata.resourceVersion) > Number(api.metadata.resourceVersion)) return written
+    delete entry.written
+    return api
   }
 
   private deletable(api: Pod, entry: Entry): boolean {
