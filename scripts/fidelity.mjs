@@ -35,6 +35,8 @@ const WITHOUT_CONTROLLERS = /^(groups-nokcm-|core-node$)/
 const NODE_EXCLUSIVE = 'cluster-zz-node-exclusive'
 const CORE_LEFT = ['storage', 'resourcequota', 'rc-podtemplate', 'endpoints', 'extra'].map((n) => `core-${n}`)
 const GROUPS_LEFT = ['admission', 'certificates', 'flowcontrol', 'resource', 'apiregistration']
+/** All of it stands on what is not there yet, and waits for it in vain: played when asked for by name. */
+const NOT_YET = ['groups-admission-effect', 'groups-admission-kcm']
 const SETS = [
   {
     title: 'API basics',
@@ -168,7 +170,7 @@ if (!existsSync(cli)) skip('dist/cli.js is missing: run `npm run build` first')
 const files = readdirSync(recorded)
   .filter((f) => f.endsWith('.json'))
   .map((f) => f.slice(0, -5))
-  .filter((n) => (wanted.length === 0 || wanted.some((w) => n.includes(w))) && (n !== NODE_EXCLUSIVE || opt['node-exclusive']))
+  .filter((n) => (wanted.length === 0 ? !NOT_YET.includes(n) : wanted.some((w) => n.includes(w))) && (n !== NODE_EXCLUSIVE || opt['node-exclusive']))
   .map((name) => ({ name, scenarios: JSON.parse(readFileSync(join(recorded, `${name}.json`), 'utf8')) }))
 if (opt.details) {
   rmSync(opt.details, { recursive: true, force: true })

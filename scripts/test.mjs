@@ -29,6 +29,7 @@ const parts = [
 let passed = 0
 let failed = 0
 let skipped = 0
+let differ = 0
 for (const [name, [cmd, ...args], there = true] of parts) {
   if (only.length > 0 && !only.some((o) => name.startsWith(o))) continue
   if (!there) {
@@ -41,13 +42,17 @@ for (const [name, [cmd, ...args], there = true] of parts) {
   const r = spawnSync(cmd, args, { stdio: ['ignore', 'pipe', 'inherit'], encoding: 'utf8', maxBuffer: 1 << 28, env: { ...process.env, NO_COLOR: '1' } })
   process.stdout.write(r.stdout)
   const count = [...r.stdout.matchAll(/(?:^|\n)(?:Tests\s+)?(\d+) passed, (\d+) failed(?:, (\d+) skipped)?/g)].at(-1)
+  // Recorded answers that are known to differ are counted on their own: what may not happen is fewer equal ones than before.
+  const known = name === 'fidelity' && r.status === 0
   if (count) {
     passed += Number(count[1])
-    failed += Number(count[2])
+    if (known) differ += Number(count[2])
+    else failed += Number(count[2])
     skipped += Number(count[3] ?? 0)
   }
   if (r.status !== 0 && !(count && Number(count[2]) > 0)) failed++
   console.log(`--- ${name}: ${r.status === 0 ? 'ok' : 'FAILED'} in ${((performance.now() - start) / 1000).toFixed(1)} s`)
 }
+if (differ > 0) console.log(`\n${differ} recorded answers differ as docs/fidelity.md tells`)
 console.log(`\n${passed} passed, ${failed} failed, ${skipped} skipped`)
 process.exit(failed > 0 ? 1 : 0)

@@ -19,8 +19,10 @@ function birthOf(pid: number): string {
     const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
     // Fields after the command's closing parenthesis; the 20th is the start time.
-    const started = stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]
-    return `${boot}/${started}`
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    // A killed process that nobody has waited for holds nothing any more.
+    if (fields[0] === 'Z' || fields[0] === 'X') return 'dead'
+    return `${boot}/${fields[19]}`
   } catch {
     return ''
   }
