@@ -54,7 +54,7 @@ export function variant(page: number, runtime: 'real' | 'simulated', draw: Draw)
   switch (page) {
     case 1: {
       const name = draw.name()
-      const label = draw.pick(['tier', 'run', 'example.com/part'])
+      const label = draw.pick(['layer', 'part', 'example.com/part'])
       const value = draw.name()
       const count = draw.int(1, 6)
       const cpu = `${draw.int(1, 12) * 10}m`
@@ -83,7 +83,7 @@ export function variant(page: number, runtime: 'real' | 'simulated', draw: Draw)
     }
     case 2: {
       const name = draw.name()
-      const label = draw.pick(['tier', 'run', 'part'])
+      const label = draw.pick(['layer', 'part', 'piece'])
       const value = draw.name()
       const cpu = `${draw.int(1, 4) * 5}m`
       const memory = `${draw.int(8, 64)}Mi`
