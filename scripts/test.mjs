@@ -24,7 +24,11 @@ const parts = [
   ['e2e simulated', [process.execPath, 'scripts/e2e.mjs', '--runtime', 'simulated'], existsSync('scripts/e2e.mjs')],
   ['e2e streams simulated', [process.execPath, 'test/e2e/streaming.mjs', '--runtime', 'simulated']],
   ['e2e streams real', [process.execPath, 'test/e2e/streaming.mjs', '--runtime', 'real'], ci || (root && missing.length === 0)],
-  ['e2e real', [process.execPath, 'scripts/e2e.mjs', '--runtime', 'real', '--random'], existsSync('scripts/e2e.mjs') && (ci || (root && missing.length === 0))],
+  [
+    'e2e real',
+    [process.execPath, 'scripts/e2e.mjs', '--runtime', 'real', '--random', ...[1, 2, 3, 5].flatMap((p) => ['--page', String(p)])],
+    existsSync('scripts/e2e.mjs') && (ci || (root && missing.length === 0)),
+  ],
 ]
 let passed = 0
 let failed = 0
