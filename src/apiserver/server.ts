@@ -179,7 +179,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     ...(options.flowControl ? { flowControl: options.flowControl } : {}),
   })
   let running = 0
-  let drained: (() => void) | undefined
+  const drained = new Set<() => void>()
   const watches = new Set<() => void>()
   const handle = async (request: ApiRequest): Promise<ApiResponse> => {
     running++
@@ -192,7 +192,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
       throw error
     } finally {
       running--
-      if (running === 0) drained?.()
+      if (running === 0) for (const tell of [...drained]) tell()
     }
   }
   const listeners = new Set<Listener>()
@@ -201,11 +201,13 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     for (const stop of [...watches]) stop()
     if (running === 0) return
     await new Promise<void>((resolve) => {
-      const timer = clock.setTimeout(resolve, graceMs)
-      drained = () => {
+      const done = () => {
         timer.cancel()
+        drained.delete(done)
         resolve()
       }
+      const timer = clock.setTimeout(done, graceMs)
+      drained.add(done)
     })
   }
   const server: ApiServer = {

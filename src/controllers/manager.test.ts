@@ -38,6 +38,28 @@ describe('controller manager', () => {
     expect(api.openWatches).toBe(0)
   })
 
+  it('ends with an error when its lease is lost', async () => {
+    const clock = new VirtualClock()
+    const random = seededRandom(3)
+    const api = new FakeApi(clock, random)
+    const client = createClient(api, { clock })
+    const stop = new AbortController()
+    let ended: unknown
+    const run = runControllerManager({ client, clock, random, log: silentLogger(), signal: stop.signal, options: { hostname: 'a', rootCA: 'PEM' } }).then(
+      () => (ended = 'resolved'),
+      (error: Error) => (ended = error.message),
+    )
+    await clock.advance(3_000)
+    const leases = client.resource(resources.coordinationv1.leases).namespace('kube-system')
+    const lease = await leases.get('kube-controller-manager')
+    await leases.update({ ...lease, spec: { ...lease.spec, holderIdentity: 'thief', renewTime: '2026-01-01T00:01:00.000000Z' } } as never)
+    await clock.advance(20_000)
+    expect(ended).toBe('leaderelection lost')
+    await run
+    expect(clock.timerCount()).toBe(0)
+    expect(api.openWatches).toBe(0)
+  })
+
   it('reads --controllers as the original does', () => {
     const find = (name: string) => controllers.find((c) => c.name === name) as (typeof controllers)[number]
     expect(isControllerEnabled(find('deployment-controller'), ['*'])).toBe(true)

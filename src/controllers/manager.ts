@@ -19,7 +19,8 @@ export async function runControllerManager(context: ControllerManagerContext): P
     await runControllers(context, signal)
     return
   }
-  const events = new EventBroadcaster({ client, clock, random, log, signal })
+  const over = new AbortController()
+  const events = new EventBroadcaster({ client, clock, random, log, signal: over.signal })
   const recorder = events.recorder(NAME)
   const elector = new LeaderElector({
     client,
@@ -34,7 +35,7 @@ export async function runControllerManager(context: ControllerManagerContext): P
     ...(options.leaderElectRetryPeriodMs ? { retryPeriodMs: options.leaderElectRetryPeriodMs } : {}),
     onEvent: (message, lease) => recorder.event(referenceTo(resources.coordinationv1.leases, lease), 'Normal', 'LeaderElection', message),
   })
-  const outcome = await elector.run(signal, (leading) => runControllers(context, leading))
+  const outcome = await elector.run(signal, (leading) => runControllers(context, leading)).finally(() => over.abort(new Error('no longer leading')))
   await events.stopped().catch(() => {})
   if (outcome === 'lost') throw new Error('leaderelection lost')
 }

@@ -316,6 +316,10 @@ export class Kubelet implements PodSyncer {
     }
     const pod = source === 'api' ? withSource(given) : given
     const uid = uidOf(pod)
+    if (this.removed.has(uid)) {
+      this.returned.set(uid, pod)
+      return
+    }
     const worker = this.workers.get(uid)
     if (worker) {
       // A change of the status alone is mostly the kubelet's own writing.
@@ -373,6 +377,7 @@ export class Kubelet implements PodSyncer {
       return
     }
     const uid = uidOf(pod)
+    if (this.returned.delete(uid)) return
     if (this.refused.delete(uid)) this.status.forget(uid)
     const worker = this.workers.get(uid)
     if (!worker) return
@@ -389,8 +394,10 @@ export class Kubelet implements PodSyncer {
     worker.end(pod.metadata.deletionGracePeriodSeconds ?? undefined)
   }
 
-  /** Uids that their source no longer has. */
+  /** Uids that their source no longer has, until nothing is left of them on the node. */
   private readonly removed = new Set<string>()
+  /** Pods whose source has them again before that: a manifest moved away and back is the same Pod. They start when it is over. */
+  private readonly returned = new Map<string, Pod>()
 
   private staticPod(name: string): PodWorker | undefined {
     let found: PodWorker | undefined
@@ -526,7 +533,7 @@ export class Kubelet implements PodSyncer {
     const state = this.states.get(uid) ?? emptyPodState(uid, nameOf(pod), namespaceOf(pod), 0)
     worker.stop()
     this.workers.delete(uid)
-    this.removed.delete(uid)
+    this.removed.add(uid)
     this.states.delete(uid)
     this.handlers.delete(uid)
     this.status.forget(uid)
@@ -534,6 +541,11 @@ export class Kubelet implements PodSyncer {
     void this.podRuntime
       .removePod(state, state)
       .catch((error: Error) => this.options.log.v(2).info('pod not cleaned up', { pod: format(pod), err: error.message }))
+      .then(() => {
+        this.removed.delete(uid)
+        const back = this.returned.get(uid)
+        if (this.returned.delete(uid) && back) this.put(isStatic(back) ? 'file' : 'api', back)
+      })
   }
 
   // ---- status

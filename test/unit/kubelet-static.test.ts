@@ -85,6 +85,47 @@ test('a static Pod is a unit of this process with a mirror Pod; an edit replaces
   expect(await h.get('comp-node1', 'kube-system')).toBeUndefined()
 })
 
+test('a manifest that comes back while its Pod still ends runs again', async () => {
+  const seen: string[] = []
+  const manifest = () => write('slow', '[slow]')
+  manifest()
+  await start(
+    new Map<string, Unit>([
+      [
+        'slow',
+        async (ctx) => {
+          seen.push('start')
+          await new Promise<void>((resolve) => ctx.signal.addEventListener('abort', () => resolve(), { once: true }))
+          seen.push('stopping')
+          await h.clock.sleep(1500)
+          seen.push('stopped')
+        },
+      ],
+    ]),
+  )
+  await settle(5000)
+  expect(seen).toEqual(['start'])
+  rmSync(join(dir, 'slow.yaml'))
+  await settle(400)
+  expect(seen).toEqual(['start', 'stopping'])
+  manifest()
+  await settle(400)
+  expect(seen).toEqual(['start', 'stopping'])
+  await settle(30_000)
+  expect(seen).toEqual(['start', 'stopping', 'stopped', 'start'])
+  expect((await h.get('slow-node1', 'kube-system'))?.status.phase).toBe('Running')
+
+  // Back and away again before the end: it stays away.
+  rmSync(join(dir, 'slow.yaml'))
+  await settle(400)
+  manifest()
+  await settle(400)
+  rmSync(join(dir, 'slow.yaml'))
+  await settle(30_000)
+  expect(seen.slice(4)).toEqual(['stopping', 'stopped'])
+  expect(await h.get('slow-node1', 'kube-system')).toBeUndefined()
+})
+
 test('a unit that throws restarts with back-off; its neighbour does not notice', async () => {
   let runs = 0
   let neighbour = 0
