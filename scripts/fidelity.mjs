@@ -27,6 +27,8 @@ const PARALLEL = 3
 const CHUNK = 6
 /** Seconds these may take; after that all of their answers, and what the file still holds, count as different. */
 const CHUNK_SECONDS = 120
+/** Answers of a file that may fall below its floor: some depend on what controllers and the clock did between two requests. */
+const SLACK = 2
 
 /** These list what the server serves: played when no other file defines kinds. */
 const DISCOVERING = ['cluster-kubectl-misc', 'machinery-discovery', 'patch-kubectl']
@@ -221,7 +223,7 @@ const above = []
 console.log(`${'FILE'.padEnd(42)} PASSED FAILED  FLOOR   TIME`)
 for (const r of results) {
   const floor = floors[r.name] ?? 0
-  if (r.passed < floor) below.push(r)
+  if (r.passed < floor - SLACK) below.push(r)
   if (r.passed > floor) above.push(r)
   const mark = r.passed < floor ? '  BELOW' : r.passed > floor ? '  above' : ''
   console.log(
@@ -241,7 +243,7 @@ if (above.length > 0 && opt.raise) {
   writeFileSync(floorFile, `${JSON.stringify(Object.fromEntries(Object.entries(floors).sort()), null, 2)}\n`)
   console.log(`raised ${above.length} floors`)
 } else if (above.length > 0) console.log(`${above.length} floors could be raised: --raise writes them`)
-if (below.length > 0) console.log(`below their floor: ${below.map((r) => `${r.name} (${r.passed} < ${floors[r.name]})`).join(', ')}`)
+if (below.length > 0) console.log(`more than ${SLACK} below their floor: ${below.map((r) => `${r.name} (${r.passed} < ${floors[r.name]})`).join(', ')}`)
 console.log(`took ${Math.round((performance.now() - started) / 1000)} s`)
 console.log(`${sum(results, 'passed')} passed, ${sum(results, 'failed')} failed`)
 process.exit(below.length > 0 ? 1 : 0)
