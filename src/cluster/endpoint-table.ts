@@ -8,15 +8,13 @@ export class EndpointTable<T> {
   private readonly entries = new Map<string, T>()
   /** URLs as they were asked for, which happens on every request. */
   private readonly keys = new Map<string, string>()
-  private waiting: (() => void)[] = []
+  private readonly waiting = new Set<() => void>()
 
   /** @returns takes the entry back; does nothing once another one stands in its place */
   register(url: string, value: T): () => void {
     const key = normalize(url)
     this.entries.set(key, value)
-    const waiting = this.waiting
-    this.waiting = []
-    for (const wake of waiting) wake()
+    for (const wake of [...this.waiting]) wake()
     return () => {
       if (this.entries.get(key) === value) this.entries.delete(key)
     }
@@ -31,8 +29,13 @@ export class EndpointTable<T> {
         if (found !== undefined) return found
       }
       await new Promise<void>((resolve) => {
-        this.waiting.push(resolve)
-        signal.addEventListener('abort', () => resolve(), { once: true })
+        const wake = () => {
+          signal.removeEventListener('abort', wake)
+          this.waiting.delete(wake)
+          resolve()
+        }
+        this.waiting.add(wake)
+        signal.addEventListener('abort', wake)
       })
     }
   }

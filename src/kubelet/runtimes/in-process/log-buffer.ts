@@ -10,7 +10,7 @@ export class LogBuffer {
   private first = 0
   private bytes = 0
   private ended = false
-  private waiters: (() => void)[] = []
+  private readonly waiters = new Set<() => void>()
   private readonly clock: Clock
 
   constructor(clock: Clock) {
@@ -45,15 +45,18 @@ export class LogBuffer {
       while (at - this.first < this.lines.length) yield this.lines[at++ - this.first] as string
       if (!follow || this.ended || signal?.aborted) return
       await new Promise<void>((resolve) => {
-        this.waiters.push(resolve)
-        signal?.addEventListener('abort', () => resolve(), { once: true })
+        const done = () => {
+          signal?.removeEventListener('abort', done)
+          this.waiters.delete(done)
+          resolve()
+        }
+        this.waiters.add(done)
+        signal?.addEventListener('abort', done)
       })
     }
   }
 
   private wake(): void {
-    const waiters = this.waiters
-    this.waiters = []
-    for (const w of waiters) w()
+    for (const done of [...this.waiters]) done()
   }
 }
