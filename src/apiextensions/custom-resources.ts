@@ -132,8 +132,7 @@ export class CustomResources {
     this.running = true
     try {
       while (this.queue.size > 0 && !this.stopped) {
-        const [name] = this.queue as Iterable<string> as Set<string>
-        const key = name as string
+        const key = this.queue.values().next().value as string
         this.queue.delete(key)
         const definition = this.known.get(key)
         if (!definition) continue

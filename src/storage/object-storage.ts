@@ -232,9 +232,14 @@ export class KVObjectStorage implements ObjectStorage {
       })
       let timer = options.bookmarks ? this.clock.setTimeout(() => void bookmark(), BOOKMARK_MS) : undefined
       const bookmark = async () => {
-        const resourceVersion = await watch.progress()
-        if (stopped) return
-        options.onEvents([{ type: 'BOOKMARK', resourceVersion }])
+        try {
+          const resourceVersion = await watch.progress()
+          if (stopped) return
+          options.onEvents([{ type: 'BOOKMARK', resourceVersion }])
+        } catch {
+          // The store is away: bookmarks wait until it is back, or the watch ends.
+          if (stopped) return
+        }
         timer = this.clock.setTimeout(() => void bookmark(), BOOKMARK_MS)
       }
       cancel = () => {

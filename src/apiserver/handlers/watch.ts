@@ -97,12 +97,14 @@ class WatchRun implements WatchBody {
     source = (this.endpoint.store as ResourceStore).storage.watch({
       ...this.options,
       onEvents: (events) => {
-        if (ended) return
+        if (ended) return undefined
         if (this.inProcess) {
           sink.events?.(events.map((e) => encoder.decoded(e)))
-          return
+          return undefined
         }
-        if (!sink.write(joinFrames(events, encoder))) end()
+        if (sink.write(joinFrames(events, encoder))) return sink.drained?.()
+        end()
+        return undefined
       },
       onClose: (error) => {
         if (ended) return

@@ -87,12 +87,16 @@ export class RequestMetrics {
   /** A watch or another endless request begins; call the result when it ends. */
   began(context: RequestContext): () => void {
     const place = placeOf(context.info, verbOf(context))
-    this.longRunning.set(place, (this.longRunning.get(place) ?? 0) + 1)
+    const open = this.longRunning.get(place)
+    if (open === undefined && this.longRunning.size >= MAX_SERIES) return () => {}
+    this.longRunning.set(place, (open ?? 0) + 1)
     let ended = false
     return () => {
       if (ended) return
       ended = true
-      this.longRunning.set(place, (this.longRunning.get(place) ?? 1) - 1)
+      const left = (this.longRunning.get(place) ?? 1) - 1
+      if (left > 0) this.longRunning.set(place, left)
+      else this.longRunning.delete(place)
     }
   }
 

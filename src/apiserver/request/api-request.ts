@@ -41,6 +41,8 @@ export interface WatchHandle {
 export interface WatchSink {
   /** Encoded frames, in order. False: the reader is hopelessly behind, the watch should end. */
   write(frames: Uint8Array): boolean
+  /** While more waits to be sent than is good: resolves when it is gone, or the reader is. */
+  drained?(): Promise<void> | undefined
   /** Decoded events, for in-process readers. */
   events?(events: { type: string; object: unknown }[]): void
   end(): void

@@ -3,6 +3,8 @@ import type { WatchSink } from '../request/api-request.ts'
 
 /** A reader this far behind is cut off: it starts again with a fresh watch. */
 const MAX_PENDING_BYTES = 32 * 1024 * 1024
+/** With this much unsent, the watch is asked to wait. */
+const HOLD_BYTES = 1024 * 1024
 
 /** Sends the frames of a watch over a connection. Frames of one turn go out together. */
 export class StreamSink implements WatchSink {
@@ -17,7 +19,25 @@ export class StreamSink implements WatchSink {
     if (this.ended || this.out.destroyed) return false
     if (frames.length === 0) return true
     this.out.write(frames)
-    return this.out.writableLength < MAX_PENDING_BYTES
+    if (this.out.writableLength < MAX_PENDING_BYTES) return true
+    // Nobody reads: what is unsent goes with the connection.
+    this.ended = true
+    this.out.destroy()
+    return false
+  }
+
+  drained(): Promise<void> | undefined {
+    const { out } = this
+    if (this.ended || out.destroyed || out.writableLength < HOLD_BYTES) return undefined
+    return new Promise((resolve) => {
+      const done = () => {
+        out.off('drain', done)
+        out.off('close', done)
+        resolve()
+      }
+      out.on('drain', done)
+      out.on('close', done)
+    })
   }
 
   end(): void {

@@ -9,7 +9,8 @@ export function watchOverWebSocket(
   watch: WatchBody,
   binary: boolean,
 ): void {
-  void import('ws').then(({ WebSocketServer }) => {
+  const start = async () => {
+    const { WebSocketServer } = await import('ws')
     const server = new WebSocketServer({ noServer: true, maxPayload: 1 << 16, handleProtocols: () => false })
     const request = { headers, method: 'GET', url: '/', socket } as never
     server.handleUpgrade(request, socket, Buffer.from(head), (connection) => {
@@ -26,5 +27,6 @@ export function watchOverWebSocket(
         end: () => connection.close(1000),
       })
     })
-  })
+  }
+  start().catch(() => socket.destroy())
 }

@@ -25,6 +25,8 @@ export interface SpdyConnectionOptions {
 const MAX_DATA = 64 * 1024
 /** Bytes of one stream held here before the connection is read no further. */
 const STREAM_BUFFER = 256 * 1024
+/** A peer that does not read gets no more answers to its pings than this. */
+const MAX_UNREAD_ANSWERS = 1024 * 1024
 const DEFAULT_MAX_STREAMS = 512
 
 /**
@@ -170,7 +172,8 @@ export class SpdyConnection {
         need(4)
         const id = payload.readUInt32BE(0)
         // Answers to pings of this side are of its own parity.
-        if (id % 2 !== this.nextPing % 2 && this.socket.writable) this.socket.write(controlFrame(frameType.ping, 0, uint32(id)))
+        if (id % 2 !== this.nextPing % 2 && this.socket.writable && this.socket.writableLength < MAX_UNREAD_ANSWERS)
+          this.socket.write(controlFrame(frameType.ping, 0, uint32(id)))
         return
       }
       // A GOAWAY ends nothing that is open; windows and settings mean nothing to these peers.

@@ -116,6 +116,7 @@ class ProbeWorker {
   private readonly onStop: () => void
   private readonly abort = new AbortController()
   private timer: Timer | undefined
+  private delay: Timer | undefined
   private containerId = ''
   private onHold = false
   private run = 0
@@ -137,6 +138,7 @@ class ProbeWorker {
 
   stop(): void {
     this.timer?.cancel()
+    this.delay?.cancel()
     this.abort.abort(new Error('probe stopped'))
     this.onStop()
   }
@@ -190,7 +192,8 @@ class ProbeWorker {
     // Before its initial delay a probe does not run; it is looked at again just then.
     const early = status.startedAt + (this.probe.initialDelaySeconds ?? 0) * 1000 - clock.now()
     if (early > 0) {
-      clock.setTimeout(() => this.nudgeAfterDelay(), early)
+      this.delay?.cancel()
+      this.delay = clock.setTimeout(() => this.nudgeAfterDelay(), early)
       return true
     }
     const started = prober.isStarted(c, status)

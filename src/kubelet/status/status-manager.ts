@@ -37,6 +37,7 @@ export class StatusManager {
   private readonly options: StatusManagerOptions
   private working = false
   private signal: AbortSignal | undefined
+  private readonly failed = new Set<string>()
   private retry: Timer | undefined
 
   constructor(options: StatusManagerOptions) {
@@ -205,8 +206,12 @@ export class StatusManager {
         return
       }
       this.options.log.v(2).info('status of pod not written', { pod: format(entry.pod), err: (error as Error).message })
-      this.retry?.cancel()
-      this.retry = this.options.clock.setTimeout(() => this.enqueue(uid), RETRY_MS)
+      this.failed.add(uid)
+      this.retry ??= this.options.clock.setTimeout(() => {
+        this.retry = undefined
+        for (const again of this.failed) this.enqueue(again)
+        this.failed.clear()
+      }, RETRY_MS)
     }
   }
 

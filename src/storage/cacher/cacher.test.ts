@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { isExpired, isTooLargeResourceVersion } from '../../apimachinery/errors.ts'
+import { isExpired, isTooLargeResourceVersion, type StatusError } from '../../apimachinery/errors.ts'
 import type { KubeObject } from '../../apimachinery/object.ts'
 import { VirtualClock } from '../../base/virtual-clock.ts'
 import type { StorageEvent, StorageWatchOptions } from '../interface.ts'
@@ -165,6 +165,53 @@ describe('Cacher', () => {
     expect(cacher.watchCount).toBe(0)
   })
 
+  it('sends the starting state no faster than its consumer takes it', async () => {
+    const { clock, cacher } = setup()
+    for (let i = 0; i < 1200; i++) await cacher.create(`default/${i}`, pod(String(i)))
+    const batches: number[] = []
+    let release = () => {}
+    cacher.watch({
+      sendInitialEvents: true,
+      bookmarks: true,
+      onEvents: (events) => {
+        batches.push(events.length)
+        return new Promise<void>((resolve) => (release = resolve))
+      },
+      onClose() {},
+    })
+    await clock.settle()
+    expect(batches).toEqual([500])
+    for (let i = 0; i < 3; i++) {
+      release()
+      await clock.settle()
+    }
+    expect(batches).toEqual([500, 500, 200, 1])
+  })
+
+  it('loads again when the watch of the store ends as soon as it begins', async () => {
+    const { clock, kv } = setup()
+    let broken = 0
+    const flaky = Object.create(kv, {
+      watch: {
+        value: (options: Parameters<typeof kv.watch>[0]) => {
+          if (broken++ > 0) return kv.watch(options)
+          queueMicrotask(() => options.onClose({}))
+          return { cancel() {}, progress: () => Promise.reject(new Error('ended')) }
+        },
+      },
+    })
+    const cacher = createCacher(flaky, { prefix: '/registry/pods', clock })
+    await cacher.ready().catch(() => undefined)
+    await clock.advance(10_000)
+    await cacher.create('default/a', pod('a'))
+    await clock.settle()
+    const watch = recorder({ sendInitialEvents: true, bookmarks: true })
+    cacher.watch(watch.options)
+    await clock.settle()
+    expect(broken).toBe(2)
+    expect(watch.seen[0]).toBe('ADDED default/a 2')
+  })
+
   it('gives one event of the store to all watches as the same object, and uses indexes', async () => {
     const { clock, cacher } = setup({ indexers: { node: (o) => (o.object as unknown as { spec?: { nodeName?: string } }).spec?.nodeName ?? '' } })
     const got: StorageEvent[] = []
@@ -198,9 +245,13 @@ describe('Cacher', () => {
     await clock.settle()
     await kv.close()
     expect(watch.seen).toEqual(['close '])
-    await expect(cacher.list({}))
-      .resolves.toBeDefined()
-      .catch(() => undefined)
+    let answer: unknown
+    cacher.list({}).then(
+      () => (answer = 'a list'),
+      (error: StatusError) => (answer = [error.code, error.details?.retryAfterSeconds]),
+    )
+    await clock.advance(60_000)
+    expect(answer).toEqual([429, 1])
   })
 
   it('a watch with a filter, replayed over its state, always equals a list with that filter', async () => {

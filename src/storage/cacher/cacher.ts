@@ -226,14 +226,7 @@ export class Cacher implements ObjectStorage {
   private async run(): Promise<Loaded> {
     for (;;) {
       try {
-        const loaded = await this.loadOnce()
-        this.backoff.reset('load')
-        this.failure = undefined
-        this.downSince = undefined
-        this.loaded = loaded
-        this.starting = undefined
-        this.wake()
-        return loaded
+        return await this.loadOnce()
       } catch (e) {
         this.failure = e instanceof Error ? e : new Error(String(e))
         this.downSince ??= this.clock.monotonic()
@@ -268,6 +261,13 @@ export class Cacher implements ObjectStorage {
       onEvents: (batch) => this.apply(loaded, batch.revision, batch.events),
       onClose: ({ error }) => this.lost(loaded, error),
     })
+    // In the same turn: a watch that ends at once has to find what it ends.
+    this.backoff.reset('load')
+    this.failure = undefined
+    this.downSince = undefined
+    this.loaded = loaded
+    this.starting = undefined
+    this.wake()
     return loaded
   }
 

@@ -37,6 +37,8 @@ const CLUSTER_ID = 0x6b38_7473_0000_0001n
 const MEMBER_ID = 0x6b38_7473_0000_0002n
 /** etcd's limit of 1.5 MiB, and what the frame around it may take. */
 const MAX_MESSAGE_BYTES = 2 * 1024 * 1024
+/** Of one stream, waiting for their answer. */
+const MAX_KEEP_ALIVES = 1000
 const PREFACE = 'PRI '
 const SNIFF_MS = 10_000
 
@@ -79,16 +81,30 @@ function leaseService(kv: KV, header: HeaderOf): Record<string, Unary> {
 }
 
 function serveKeepAlives(kv: KV, stream: ServerDuplexStream<Message, Message>, header: HeaderOf): void {
+  let open = 0
+  let ended = false
+  const answered = () => {
+    open--
+    if (ended && open === 0) stream.end()
+    else if (open < MAX_KEEP_ALIVES && stream.isPaused()) stream.resume()
+  }
   stream.on('data', (m: Message) => {
-    kv.leaseKeepAlive(m['ID'] as bigint).then(
-      (lease) => stream.write({ header: header(), ID: lease.id, TTL: lease.ttlSeconds }),
-      (e) => {
-        if (e instanceof LeaseNotFoundError) stream.write({ header: header(), ID: m['ID'], TTL: 0 })
-        else stream.destroy(grpcError(e))
-      },
-    )
+    open++
+    if (open >= MAX_KEEP_ALIVES) stream.pause()
+    kv.leaseKeepAlive(m['ID'] as bigint)
+      .then(
+        (lease) => stream.write({ header: header(), ID: lease.id, TTL: lease.ttlSeconds }),
+        (e) => {
+          if (e instanceof LeaseNotFoundError) stream.write({ header: header(), ID: m['ID'], TTL: 0 })
+          else stream.destroy(grpcError(e))
+        },
+      )
+      .finally(answered)
   })
-  stream.on('end', () => stream.end())
+  stream.on('end', () => {
+    ended = true
+    if (open === 0) stream.end()
+  })
   stream.on('error', () => undefined)
 }
 
