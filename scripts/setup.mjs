@@ -3,7 +3,7 @@
  * (announced first; `--no-install` leaves the system alone). Says what it does and how long each step took.
  */
 import { spawnSync } from 'node:child_process'
-import { accessSync, existsSync, lstatSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { accessSync, existsSync, lstatSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 
 /** Debian packages by the command whose absence calls for them. */
 const RUNTIME = {
@@ -94,8 +94,4 @@ export function installPackages({ install, testing = false }) {
 
 function osName() {
   return /^PRETTY_NAME="?([^"\n]*)/m.exec(readFileSync('/etc/os-release', 'utf8'))?.[1] ?? 'this system'
-}
-
-export function ensureCache() {
-  mkdirSync('.cache', { recursive: true })
 }

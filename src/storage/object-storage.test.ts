@@ -151,4 +151,25 @@ describe('KVObjectStorage', () => {
     const { storage } = setup()
     for (const key of ['../services/x', 'a//b', '/a', '', 'a/..']) await expect(storage.get(key)).rejects.toThrow('invalid key')
   })
+
+  it('goes on with bookmarks after the store was away', async () => {
+    const { clock, kv } = setup()
+    let away = true
+    const flaky = Object.create(kv, {
+      watch: {
+        value: (options: Parameters<typeof kv.watch>[0]) => {
+          const watch = kv.watch(options)
+          return { cancel: () => watch.cancel(), progress: () => (away ? Promise.reject(new Error('away')) : watch.progress()) }
+        },
+      },
+    })
+    const storage = createObjectStorage(flaky, { prefix: '/registry/pods', clock })
+    const types: string[] = []
+    storage.watch({ resourceVersion: 1, bookmarks: true, onEvents: (events) => types.push(...events.map((e) => e.type)), onClose() {} })
+    await clock.advance(61_000)
+    expect(types).toEqual([])
+    away = false
+    await clock.advance(61_000)
+    expect(types).toEqual(['BOOKMARK'])
+  })
 })

@@ -48,6 +48,7 @@ export async function survival(cluster: TestCluster, runtime: 'real' | 'simulate
     await converged(cluster, replicas)
     say(`round ${round}: ${victims.join(' and ')} killed after ${moment} ms, ${wrote} objects kept`)
   }
+  if (acknowledged.size === 0) throw new Error('nothing was ever acknowledged')
   await cluster.kubectl('delete', 'deployment', DEPLOYMENT)
 }
 

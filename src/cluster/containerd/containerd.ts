@@ -31,6 +31,7 @@ export interface RegistryMirror {
 
 const READY_TIMEOUT_MS = 20_000
 const RESTART_DELAY_MS = 250
+const MAX_RESTART_DELAY_MS = 30_000
 
 /** A containerd of this cluster's own, kept running as a child process: started again when it dies. */
 export class Containerd {
@@ -40,6 +41,8 @@ export class Containerd {
   private stopping = false
   private exited: Promise<void> = Promise.resolve()
   private restarts = 0
+  /** Restarts in a row that did not come to answer. */
+  private failures = 0
 
   constructor(options: ContainerdOptions) {
     this.options = options
@@ -118,7 +121,7 @@ export class Containerd {
   }
 
   private async spawn(): Promise<void> {
-    const { dir, clock, log } = this.options
+    const { dir, log } = this.options
     // A socket left by a killed instance would refuse connections and make clients back off.
     await rm(join(dir, 'c.sock'), { force: true })
     const out = await open(join(dir, 'containerd.log'), 'a', 0o600)
@@ -131,17 +134,39 @@ export class Containerd {
         if (this.stopping) return
         this.restarts++
         log.warn('containerd ended; starting it again', { code, signal, restarts: this.restarts })
-        clock.setTimeout(() => {
-          if (!this.stopping) this.spawn().catch((e) => log.error('containerd could not be started again', { error: String(e) }))
-        }, RESTART_DELAY_MS)
+        this.again()
       })
       child.once('error', (e) => {
         log.error('containerd', { error: String(e) })
         resolve()
+        // What could not be started at all has no exit to follow.
+        if (child.pid === undefined) this.again()
       })
     })
     if (child.pid) await writeFile(join(dir, 'pid'), String(child.pid))
     await this.ready(child)
+  }
+
+  /** Starts it again after a while: longer each time it did not come to answer. */
+  private again(): void {
+    if (this.stopping) return
+    const { clock, log } = this.options
+    const delay = Math.min(RESTART_DELAY_MS * 2 ** this.failures, MAX_RESTART_DELAY_MS)
+    this.failures++
+    clock.setTimeout(() => {
+      if (this.stopping) return
+      const { child } = this
+      this.spawn().then(
+        () => {
+          this.failures = 0
+        },
+        (e) => {
+          log.error('containerd does not answer after its restart', { error: String(e) })
+          // A child that ends tells so itself; without one nobody would.
+          if (this.child === child) this.again()
+        },
+      )
+    }, delay)
   }
 
   private async ready(child: ChildProcess): Promise<void> {

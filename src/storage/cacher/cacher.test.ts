@@ -195,7 +195,7 @@ describe('Cacher', () => {
       watch: {
         value: (options: Parameters<typeof kv.watch>[0]) => {
           if (broken++ > 0) return kv.watch(options)
-          queueMicrotask(() => options.onClose({}))
+          queueMicrotask(() => options.onClose?.({}))
           return { cancel() {}, progress: () => Promise.reject(new Error('ended')) }
         },
       },
