@@ -1,16 +1,12 @@
 import * as field from '../apimachinery/field.ts'
 import { canonicalize, DecodeError } from '../apimachinery/json/index.ts'
 import type { StructSchema } from '../apimachinery/schema/schema.ts'
-import { deepCopy, setOwn } from '../base/deep-freeze.ts'
+import { deepCopy, isObject, setOwn } from '../base/deep-freeze.ts'
 import { isEmbedded, itemsOf, type Props, preserves, propertyOf, valuesOf } from './structural.ts'
 
 type Json = Record<string, unknown>
 
 const TYPE_FIELDS = new Set(['apiVersion', 'kind', 'metadata'])
-
-function isObject(value: unknown): value is Json {
-  return value !== null && typeof value === 'object' && !Array.isArray(value)
-}
 
 /**
  * Brings a decoded custom resource, which it owns, into the form that is stored: unknown fields go (their paths are

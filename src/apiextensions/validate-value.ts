@@ -3,15 +3,11 @@ import * as field from '../apimachinery/field.ts'
 import { type ErrorList, FieldPath } from '../apimachinery/field.ts'
 import { parseApiVersion } from '../apimachinery/object.ts'
 import { quote } from '../apimachinery/quote.ts'
-import { deepEqual } from '../base/deep-freeze.ts'
+import { deepEqual, isObject } from '../base/deep-freeze.ts'
 import { fitsFormat } from './formats.ts'
 import { isEmbedded, isIntOrString, itemsOf, type Props, preserves, propertyOf, valuesOf } from './structural.ts'
 
 type Json = Record<string, unknown>
-
-function isObject(value: unknown): value is Json {
-  return value !== null && typeof value === 'object' && !Array.isArray(value)
-}
 
 function typeName(value: unknown): string {
   if (value === null) return 'null'

@@ -16,6 +16,11 @@ export function deepCopy<T>(value: T): T {
   return out as T
 }
 
+/** A JSON object: neither null nor an array. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return value !== null && typeof value === 'object' && !Array.isArray(value)
+}
+
 /** Sets an own property whatever its name: `__proto__` in an object from outside is a key like any other. */
 export function setOwn(target: Record<string, unknown>, key: string, value: unknown): void {
   if (key === '__proto__') Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true })

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Node, Pod } from '../api/core/v1/types.generated.ts'
-import { humanDuration } from './age.ts'
+import { humanDuration } from '../apimachinery/duration.ts'
 import { addAmounts, compareQuantities, formatAmount, milliValue, parseAmount, roundUpToMilli, wholeValue } from './amounts.ts'
 import { matchesRequiredNodeAffinity } from './node-affinity.ts'
 import { isPodAvailable } from './pod-conditions.ts'

@@ -1,6 +1,6 @@
+import { setOwn } from '../../base/deep-freeze.ts'
 import type { AnySchema, FieldSchema, ScalarKind, Schema, StructSchema } from '../schema/schema.ts'
 import { canonicalBase64, DecodeError, durationText, microTimeText, quantityText, timeText } from './scalars.ts'
-import { setOwn } from './tree.ts'
 
 /** Running count of the keys a decoder has understood. */
 export interface Counter {

@@ -3,4 +3,4 @@ export { canonicalize, type Decoded, type DecodeOptions, decodeJSON, JSONBody, t
 export { zeroStruct } from './compiled.ts'
 export { bodySummary, encodeJSON, encodeJSONPretty } from './encode.ts'
 export { DecodeError } from './scalars.ts'
-export { JSONSyntaxError, setOwn } from './tree.ts'
+export { JSONSyntaxError } from './tree.ts'

@@ -1,3 +1,4 @@
+import { setOwn } from '../../base/deep-freeze.ts'
 import { quote } from '../quote.ts'
 
 /** JSON with what JSON.parse loses: number texts, and keys in order with duplicates. */
@@ -194,12 +195,6 @@ export function plainValue(tree: Tree): unknown {
       return out
     }
   }
-}
-
-/** Assigns an own property whatever its name; `__proto__` is data like any other key. */
-export function setOwn(target: Record<string, unknown>, key: string, value: unknown): void {
-  if (key === '__proto__') Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true })
-  else target[key] = value
 }
 
 /** Unpaired surrogates become U+FFFD. */

@@ -1,6 +1,7 @@
+import { isObject, setOwn } from '../../base/deep-freeze.ts'
 import type { AnySchema, ScalarSchema, Schema, StructSchema } from '../schema/schema.ts'
 import { canonicalBase64, DecodeError, durationText, microTimeText, quantityText, timeText } from './scalars.ts'
-import { plainValue, setOwn, type Tree } from './tree.ts'
+import { plainValue, type Tree } from './tree.ts'
 
 /** Complaints of strict decoding that are kept at most. */
 const MAX_STRICT_ERRORS = 100
@@ -199,10 +200,6 @@ function integer(tree: Tree, max: bigint, goType: string, c: Context): number {
 function pathText(c: Context): string {
   const text = c.path.join('')
   return text.startsWith('.') ? text.slice(1) : text
-}
-
-function isObject(v: unknown): v is Record<string, unknown> {
-  return typeof v === 'object' && v !== null && !Array.isArray(v)
 }
 
 /** Go's text of a type, as messages show it. */

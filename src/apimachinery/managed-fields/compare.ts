@@ -1,4 +1,4 @@
-import { deepEqual } from '../../base/deep-freeze.ts'
+import { deepEqual, isObject } from '../../base/deep-freeze.ts'
 import { type Fields, LEAF, type MutableFields, sortElements } from './fields.ts'
 import { compareItems, type ItemsNode, itemElement } from './list-items.ts'
 import { DEDUCED_NODE, type StructNode, type TypedNode } from './typed-node.ts'
@@ -17,10 +17,6 @@ const REMOVED: Comparison = Object.freeze({ removed: LEAF })
 const MODIFIED: Comparison = Object.freeze({ modified: LEAF })
 
 type Json = Record<string, unknown>
-
-function isObject(value: unknown): value is Json {
-  return value !== null && typeof value === 'object' && !Array.isArray(value)
-}
 
 /**
  * Compares two values of a type; undefined when they are equal. Parts that are the same object are not looked into.

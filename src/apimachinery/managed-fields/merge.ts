@@ -1,13 +1,9 @@
-import { setOwn } from '../../base/deep-freeze.ts'
+import { isObject, setOwn } from '../../base/deep-freeze.ts'
 import { type ItemsNode, itemElement } from './list-items.ts'
 import { childNode } from './object-set.ts'
 import type { TypedNode } from './typed-node.ts'
 
 type Json = Record<string, unknown>
-
-function isObject(value: unknown): value is Json {
-  return value !== null && typeof value === 'object' && !Array.isArray(value)
-}
 
 function isEmpty(value: unknown): boolean {
   return value === null || value === undefined || (typeof value === 'object' && Object.keys(value).length === 0)

@@ -1,3 +1,4 @@
+import { isObject } from '../../base/deep-freeze.ts'
 import { goFormat } from '../patch/values.ts'
 import type { Schema, StructSchema } from '../schema/schema.ts'
 import { elementText } from './fields.ts'
@@ -75,10 +76,6 @@ function visitList(elem: Schema, node: TypedNode, value: unknown, path: string, 
     }
     visit(elem, node.kind === 'keyed' ? node.elem : DEDUCED_NODE, item, path + elementText(element), errors)
   }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return value !== null && typeof value === 'object' && !Array.isArray(value)
 }
 
 function scalarProblem(scalar: string, value: unknown): string | undefined {

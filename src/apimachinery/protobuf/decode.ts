@@ -1,6 +1,6 @@
+import { setOwn } from '../../base/deep-freeze.ts'
 import { encodeBase64 } from '../base64.ts'
 import { formatDuration } from '../duration.ts'
-import { setOwn } from '../json/tree.ts'
 import type { ProtoEntry, ScalarKind, Schema, StructSchema } from '../schema/schema.ts'
 import { formatInstantMicro, formatSeconds } from '../time.ts'
 import { isWrapped } from './encode.ts'

@@ -1,5 +1,5 @@
 import { EVENT_ID, type Event, getScalarValue, parseEvents, SCALAR_STYLE, YAMLException } from 'js-yaml'
-import { setOwn } from '../json/tree.ts'
+import { setOwn } from '../../base/deep-freeze.ts'
 import { quote } from '../quote.ts'
 import { resolvePlain } from './resolve.ts'
 

@@ -1,10 +1,11 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
-import { mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, open, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { Clock } from '../../base/index.ts'
 import type { Logger } from '../../component-base/index.ts'
 import { SANDBOX_IMAGE } from '../images/demo-images.ts'
+import { replaceFile } from '../local/data-dir.ts'
 import { cniConfig, containerdConfig, hostsToml } from './config.ts'
 
 const run = promisify(execFile)
@@ -195,9 +196,4 @@ export class Containerd {
 async function isOurs(pid: number, dir: string): Promise<boolean> {
   const cmdline = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
   return cmdline.includes('containerd') && cmdline.includes(`${dir}/config.toml`)
-}
-
-async function replaceFile(path: string, text: string): Promise<void> {
-  await writeFile(`${path}.tmp`, text)
-  await rename(`${path}.tmp`, path)
 }

@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
+import { systemMounter } from '../../kubelet/index.ts'
 import type { DataDir } from './data-dir.ts'
 
 const run = promisify(execFile)
@@ -22,12 +23,7 @@ export async function removeLeftovers(dir: DataDir): Promise<number> {
 
 /** Takes away every mount below a folder: volumes in memory, and what sandboxes had. */
 export async function unmountBelow(folder: string): Promise<void> {
-  const table = await readFile('/proc/self/mountinfo', 'utf8').catch(() => '')
-  const mounts = table
-    .split('\n')
-    .map((l) => l.split(' ')[4] ?? '')
-    .filter((p) => p.startsWith(`${folder}/`))
-  for (const path of mounts.reverse()) await run('umount', ['-l', path]).catch(() => {})
+  for (const path of await systemMounter().mountsBelow(folder)) if (path !== folder) await run('umount', ['-l', path]).catch(() => {})
 }
 
 /** containerd and shims that were started for this folder, and their descendants. */

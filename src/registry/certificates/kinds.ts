@@ -1,7 +1,8 @@
 import type { certificatesv1 } from '../../api/index.ts'
+import { humanDuration } from '../../apimachinery/duration.ts'
 import type { KindRegistration, StrategyContext, SubresourceStrategy, TableColumns } from '../../apiserver/registry/strategy.ts'
 import { deepCopy } from '../../base/index.ts'
-import { ageOf, humanDuration } from '../../component-helpers/age.ts'
+import { ageOf } from '../../component-helpers/age.ts'
 import { validateCsr, validateCsrUpdate } from './validation.ts'
 
 type Csr = certificatesv1.CertificateSigningRequest

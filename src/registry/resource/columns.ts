@@ -1,5 +1,5 @@
 import type { resourcev1, resourcev1alpha3 } from '../../api/index.ts'
-import { humanDuration } from '../../component-helpers/age.ts'
+import { humanDuration } from '../../apimachinery/duration.ts'
 import { namedColumns } from '../named-age.ts'
 
 export const deviceClassColumns = namedColumns<resourcev1.DeviceClass>('Age', () => [])

@@ -1,3 +1,4 @@
+import { isObject } from '../../../base/deep-freeze.ts'
 /** What a bound service-account token says (KEP-1205); keys in the order they are written. */
 export interface TokenClaims {
   aud: string[]
@@ -25,7 +26,6 @@ export interface PrivateClaims {
   warnafter?: number
 }
 
-const isObject = (v: unknown): v is Record<string, unknown> => typeof v === 'object' && v !== null && !Array.isArray(v)
 const isSeconds = (v: unknown): v is number => typeof v === 'number' && Number.isFinite(v)
 const isRef = (v: unknown): v is ObjectClaim => isObject(v) && typeof v.name === 'string' && (v.uid === undefined || typeof v.uid === 'string')
 const isOptionalRef = (v: unknown) => v === undefined || isRef(v)

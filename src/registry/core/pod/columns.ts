@@ -1,6 +1,7 @@
 import type { Pod } from '../../../api/core/v1/types.generated.ts'
+import { humanDuration } from '../../../apimachinery/duration.ts'
 import type { TableColumns } from '../../../apiserver/registry/strategy.ts'
-import { ageOf, humanDuration } from '../../../component-helpers/age.ts'
+import { ageOf } from '../../../component-helpers/age.ts'
 import { isPodConditionTrue } from '../../../component-helpers/pod-conditions.ts'
 import { summarizePod } from '../../../component-helpers/pod-status.ts'
 import { column } from '../../columns.ts'

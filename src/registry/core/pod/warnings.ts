@@ -2,9 +2,10 @@ import type { NodeSelectorTerm, Pod, PodSpec, PodTemplateSpec, ResourceList, Vol
 import { FieldPath } from '../../../apimachinery/field.ts'
 import type { ObjectMeta } from '../../../apimachinery/meta/v1/types.generated.ts'
 import { quote } from '../../../apimachinery/quote.ts'
-import { formatIP, isDNS1123Label, isLabelValue, parseIP, sortedKeys } from '../../../apimachinery/validation/index.ts'
+import { isDNS1123Label, isLabelValue, sortedKeys } from '../../../apimachinery/validation/index.ts'
 import { deepEqual } from '../../../base/deep-freeze.ts'
 import { isWhole, parseAmount } from '../../../component-helpers/amounts.ts'
+import { ipWarnings } from '../../address-warnings.ts'
 import { containerWarnings, portWarnings } from './container-warnings.ts'
 import { overlapWarnings } from './volume-overlap.ts'
 
@@ -115,14 +116,6 @@ export function fractionalBytes(list: ResourceList | undefined, names: readonly 
       out.push(`${path.key(name)}: fractional byte value ${quote(quantity)} is invalid, must be an integer`)
   }
   return out
-}
-
-function ipWarnings(text: string, path: FieldPath): string[] {
-  const ip = parseIP(text)
-  if (!ip) return []
-  const canonical = formatIP(ip)
-  if (ip.leadingZeros || ip.mapped) return [`${path}: non-standard IP address ${quote(text)} is invalid: use ${quote(canonical)}`]
-  return ip.family === 6 && canonical !== text ? [`${path}: IPv6 address ${quote(text)} should be in RFC 5952 canonical format (${quote(canonical)})`] : []
 }
 
 /** Warnings on a spec and the metadata beside it, as of a Pod or a template at `path`. */
