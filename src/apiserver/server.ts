@@ -43,6 +43,7 @@ import type { KindRegistration } from './registry/strategy.ts'
 import type { ApiRequest, ApiResponse } from './request/api-request.ts'
 import { type Handler, RequestContext } from './request/context.ts'
 import { isLongRunning } from './request/long-running.ts'
+import { observedWatch } from './request/observed-watch.ts'
 import { Query } from './request/query.ts'
 import { BadPathError, parseRequestInfo } from './request/request-info.ts'
 import { type Listener, type ListenOptions, listenHTTPS } from './transport/http-server.ts'
@@ -185,7 +186,12 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     running++
     try {
       const response = await chain(contextOf(request, clock, random))
-      if (response.watch) response.watch = counted(response.watch, watches)
+      if (response.watch) {
+        response.watch = observedWatch(response.watch, (stop) => {
+          watches.add(stop)
+          return { onEnd: () => watches.delete(stop) }
+        })
+      }
       return response
     } catch (error) {
       if (error instanceof BadPathError) return plainText(400, '400 Bad Request')
@@ -269,25 +275,6 @@ function pinnedName(query: Query): string {
     return parseFieldSelector(text).exactMatch('metadata.name') ?? ''
   } catch {
     return ''
-  }
-}
-
-function counted(watch: NonNullable<ApiResponse['watch']>, watches: Set<() => void>): NonNullable<ApiResponse['watch']> {
-  return {
-    start(sink) {
-      let stop: (() => void) | undefined
-      const handle = watch.start({
-        write: (frames) => sink.write(frames),
-        ...(sink.events ? { events: (events) => sink.events?.(events) } : {}),
-        end: () => {
-          if (stop) watches.delete(stop)
-          sink.end()
-        },
-      })
-      stop = () => handle.stop()
-      watches.add(stop)
-      return handle
-    },
   }
 }
 

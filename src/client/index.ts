@@ -12,7 +12,7 @@ export {
   SharedInformer,
 } from './cache/informer.ts'
 export { InformerFactory } from './cache/informer-factory.ts'
-export { CONTROLLER_INDEX, type IndexFunction, type Lister, NAMESPACE_INDEX, NODE_NAME_INDEX } from './cache/store.ts'
+export { type IndexFunction, type Lister, NAMESPACE_INDEX, NODE_NAME_INDEX } from './cache/store.ts'
 export * from './client.ts'
 export { type DiscoveredResource, type Discovery, discover } from './discovery/discovery.ts'
 export {

@@ -102,7 +102,7 @@ class WatchRun implements WatchBody {
           sink.events?.(events.map((e) => encoder.decoded(e)))
           return undefined
         }
-        if (sink.write(joinFrames(events, encoder))) return sink.drained?.()
+        if (sink.write(joinFrames(events, encoder), events.length)) return sink.drained?.()
         end()
         return undefined
       },

@@ -39,8 +39,8 @@ export interface WatchHandle {
 
 /** Where the events of a watch go. */
 export interface WatchSink {
-  /** Encoded frames, in order. False: the reader is hopelessly behind, the watch should end. */
-  write(frames: Uint8Array): boolean
+  /** Encoded frames, in order. False: the reader is hopelessly behind, the watch should end. @param events how many they are; 1 if left out */
+  write(frames: Uint8Array, events?: number): boolean
   /** While more waits to be sent than is good: resolves when it is gone, or the reader is. */
   drained?(): Promise<void> | undefined
   /** Decoded events, for in-process readers. */

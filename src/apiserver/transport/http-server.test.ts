@@ -96,6 +96,38 @@ describe('HTTPS', () => {
     expect(Number(small.headers['content-length'])).toBeLessThan(Number(plain.headers['content-length']) / 10)
   })
 
+  it('sends a starting state larger than it buffers to a reader that pauses', async () => {
+    const large = JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { generateName: 'large-' }, data: { x: 'x'.repeat(500_000) } })
+    for (let i = 0; i < 90; i++) {
+      const made = await overHttp1('POST', '/api/v1/namespaces/kube-public/configmaps', large, { 'content-type': 'application/json' })
+      expect(made.status).toBe(201)
+    }
+    const path = '/api/v1/namespaces/kube-public/configmaps?watch=true&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan'
+    const { events, ended } = await new Promise<{ events: number; ended: boolean }>((resolve, reject) => {
+      const request = httpsRequest({ host: '127.0.0.1', port: listener.port, path, rejectUnauthorized: false }, (response) => {
+        let events = 0
+        let tail = ''
+        response.setEncoding('latin1')
+        response.pause()
+        // Long enough for a server that does not wait to have sent all it has.
+        setTimeout(() => response.resume(), 500)
+        response.on('data', (text: string) => {
+          const lines = (tail + text).split('\n')
+          tail = lines.pop() as string
+          events += lines.filter((l) => l.startsWith('{"type":"ADDED"')).length
+          if (!lines.some((l) => l.includes('k8s.io/initial-events-end'))) return
+          resolve({ events, ended: response.readableEnded })
+          request.destroy()
+        })
+        response.on('end', () => resolve({ events, ended: true }))
+        response.on('error', reject)
+      })
+      request.on('error', reject)
+      request.end()
+    })
+    expect({ events, ended }).toEqual({ events: 90, ended: false })
+  })
+
   it('streams events as lines and ends them when the server closes', async () => {
     const session = connect(`https://127.0.0.1:${listener.port}`, { rejectUnauthorized: false })
     session.on('error', () => {})

@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream'
+import { AsyncQueue } from '../../base/async-queue.ts'
 import { deepFreeze } from '../../base/deep-freeze.ts'
 import { ConnectionError, type WatchEvent } from '../../client/client.ts'
 import type { Transport, TransportRequest, TransportResponse } from '../../client/transport.ts'
@@ -136,9 +137,7 @@ const MAX_PENDING = 100_000
 
 /** The events of a watch as they come; nothing is encoded. */
 class InProcessEvents implements AsyncIterable<WatchEvent> {
-  private pending: WatchEvent[] = []
-  private at = 0
-  private waiting: ((result: IteratorResult<WatchEvent>) => void) | undefined
+  private queue = new AsyncQueue<WatchEvent>(MAX_PENDING)
   private ended = false
   private readonly handle: WatchHandle
   private readonly closers: Set<() => void>
@@ -163,17 +162,8 @@ class InProcessEvents implements AsyncIterable<WatchEvent> {
 
   private push(event: WatchEvent): void {
     if (this.ended) return
-    const waiting = this.waiting
-    if (waiting) {
-      this.waiting = undefined
-      waiting({ value: event, done: false })
-      return
-    }
-    if (this.pending.length - this.at >= MAX_PENDING) {
-      this.handle.stop()
-      return
-    }
-    this.pending.push(event)
+    if (this.queue.size >= MAX_PENDING) this.handle.stop()
+    else this.queue.push(event)
   }
 
   private finish(): void {
@@ -181,34 +171,22 @@ class InProcessEvents implements AsyncIterable<WatchEvent> {
     this.ended = true
     this.closers.delete(this.onStop)
     this.signal?.removeEventListener('abort', this.onStop)
-    const waiting = this.waiting
-    this.waiting = undefined
-    waiting?.({ value: undefined, done: true })
+    this.queue.close()
   }
 
   stop(): void {
-    this.pending = []
-    this.at = 0
+    // What waits to be read is let go.
+    const { queue } = this
+    this.queue = new AsyncQueue(0)
+    this.queue.close()
     this.handle?.stop()
     this.finish()
+    queue.close()
   }
 
   [Symbol.asyncIterator](): AsyncIterator<WatchEvent> {
     return {
-      next: () => {
-        if (this.at < this.pending.length) {
-          const value = this.pending[this.at++] as WatchEvent
-          if (this.at === this.pending.length) {
-            this.pending = []
-            this.at = 0
-          }
-          return Promise.resolve({ value, done: false })
-        }
-        if (this.ended) return Promise.resolve({ value: undefined, done: true })
-        return new Promise((resolve) => {
-          this.waiting = resolve
-        })
-      },
+      next: () => this.queue.next(),
       return: () => {
         this.stop()
         return Promise.resolve({ value: undefined, done: true })

@@ -18,8 +18,10 @@ export class StreamSink implements WatchSink {
   write(frames: Uint8Array): boolean {
     if (this.ended || this.out.destroyed) return false
     if (frames.length === 0) return true
-    this.out.write(frames)
-    if (this.out.writableLength < MAX_PENDING_BYTES) return true
+    if (this.out.writableLength < MAX_PENDING_BYTES) {
+      this.out.write(frames)
+      return true
+    }
     // Nobody reads: what is unsent goes with the connection.
     this.ended = true
     this.out.destroy()

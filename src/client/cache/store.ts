@@ -17,8 +17,6 @@ export interface Lister<T extends KubeObject> {
 }
 
 export const NAMESPACE_INDEX = 'namespace'
-/** By the uid of the controller, `''` for those without one, prefixed by the namespace: see `controllerIndexValue`. */
-export const CONTROLLER_INDEX = 'controllerUid'
 /** Pods by `spec.nodeName`; those without a node are under `''`. */
 export const NODE_NAME_INDEX = 'spec.nodeName'
 

@@ -95,14 +95,18 @@ async function relay(channels: WebSocketChannels, spdy: SpdyConnection, streams:
   const status: Buffer[] = []
   outputs.push(
     (async () => {
-      for await (const chunk of error.iterator({ destroyOnReturn: false })) if (status.length < MAX_STATUS_CHUNKS) status.push(chunk as Buffer)
+      let bytes = 0
+      for await (const chunk of error.iterator({ destroyOnReturn: false })) {
+        bytes += (chunk as Buffer).length
+        if (bytes <= MAX_STATUS_BYTES) status.push(chunk as Buffer)
+      }
     })(),
   )
   await Promise.all(outputs)
   if (status.length > 0) await channels.write(channel.error, Buffer.concat(status))
 }
 
-const MAX_STATUS_CHUNKS = 1024
+const MAX_STATUS_BYTES = 64 * 1024
 
 async function upwards(from: Readable, to: SpdyStream): Promise<void> {
   try {

@@ -60,10 +60,6 @@ export class StatusManager {
     return this.entries.get(uidOf(pod))?.status ?? this.options.apiPod(pod)?.status ?? pod.status ?? {}
   }
 
-  has(uid: string): boolean {
-    return this.entries.has(uid)
-  }
-
   /** Takes over a status; times of conditions and of the start are kept where nothing changed. */
   set(pod: Pod, status: PodStatus): PodStatus {
     const uid = uidOf(pod)

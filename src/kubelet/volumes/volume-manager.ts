@@ -77,10 +77,6 @@ export class VolumeManager {
     return this.pods.get(podUid)?.paths.get(volume)
   }
 
-  isMounted(podUid: string): boolean {
-    return this.pods.has(podUid)
-  }
-
   /** Removes everything the Pod has on disk. Its containers must be gone. */
   async unmount(podUid: string): Promise<void> {
     if (this.options.mounter) {

@@ -35,6 +35,7 @@ const BOOKMARK_BEFORE_END_MS = 2000
 const STEP = 512
 /** Objects in one batch of a watch's starting state. */
 const INITIAL_BATCH = 500
+const INITIAL_BATCH_BYTES = 1024 * 1024
 
 interface Loaded {
   rows: SortedMap<StoredJson>
@@ -433,15 +434,21 @@ export class Cacher implements ObjectStorage {
     let at = watcher.start
     for (;;) {
       let steps = 0
+      let bytes = 0
+      let more = false
       let last: string | undefined
       const events: StorageEvent[] = []
       rows.scan(at, watcher.end, (object) => {
         last = object.key
-        if (watcher.covers(object.key) && watcher.accepts(object)) events.push({ type: 'ADDED', object })
-        return ++steps < INITIAL_BATCH
+        if (watcher.covers(object.key) && watcher.accepts(object)) {
+          events.push({ type: 'ADDED', object })
+          bytes += object.bytes.length
+        }
+        more = ++steps >= INITIAL_BATCH || bytes >= INITIAL_BATCH_BYTES
+        return !more
       })
       await watcher.sendFirst(events)
-      if (steps < INITIAL_BATCH || last === undefined || watcher.done) return
+      if (!more || last === undefined || watcher.done) return
       at = `${last}\0`
       await tick()
     }

@@ -34,14 +34,9 @@ export interface BuiltinRuntimeOptions {
 
 const DRAIN_SECONDS = 2
 
-export type BuiltinRuntime = InProcessRuntime & { serves(container: { image?: string; command?: readonly string[] }): boolean }
-
 /** Runs k8ts's own components as containers of this process. Who may use it is the caller's to decide. */
-export function createBuiltinRuntime(options: BuiltinRuntimeOptions): BuiltinRuntime {
-  const runtime = new InProcessRuntime({ clock: options.clock, random: options.random, engine: new BuiltinEngine(options) })
-  return Object.assign(runtime, {
-    serves: (c: { image?: string; command?: readonly string[] }) => findUnit(options.units, c.image ?? '', c.command ?? []) !== undefined,
-  })
+export function createBuiltinRuntime(options: BuiltinRuntimeOptions): InProcessRuntime {
+  return new InProcessRuntime({ clock: options.clock, random: options.random, engine: new BuiltinEngine(options) })
 }
 
 function findUnit(units: ReadonlyMap<string, Unit>, image: string, command: readonly string[]): Unit | undefined {
