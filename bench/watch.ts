@@ -1,47 +1,59 @@
-import { spawn } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { cpuMs, remove, scratch, up } from './cluster.ts'
-import { load } from './load.ts'
-import type { Bench } from './row.ts'
+import { bareServer } from './bare.ts'
+import { remove, scratch, up } from './cluster.ts'
+import { type Bench, median, type Row } from './row.ts'
+import { type FanOut, fanOut } from './watchers.ts'
 
-const WATCHERS = 100
-const EVENTS = 6000
+/** Reference figures of a quiet machine: what k8ts should do there, and what the bare server did. */
+const SIZES = [
+  { watchers: 100, creates: 6000, least: 120_000, bare: 158_000 },
+  { watchers: 1000, creates: 1500, least: 240_000, bare: 303_000 },
+]
+const ROUNDS = 3
 
-/** One write told to a hundred watchers. */
+/** Writes told to many watchers, beside what the bare server makes of the same. */
 export const watch: Bench = {
   name: 'watch',
   async run(tell) {
     const dir = scratch()
     try {
       const cluster = await up(join(dir, 'data'))
+      const bare = await bareServer()
       try {
-        const file = join(dir, 'job.json')
-        writeFileSync(file, JSON.stringify({ connection: cluster.connection, watchers: WATCHERS, events: EVENTS }), { mode: 0o600 })
-        const child = spawn(process.execPath, ['--import', 'tsx', join(import.meta.dirname, 'watch-main.ts'), file], { stdio: ['ignore', 'pipe', 'inherit'] })
-        let out = ''
-        let ready: (() => void) | undefined
-        const open = new Promise<void>((resolve) => {
-          ready = resolve
-        })
-        child.stdout.setEncoding('utf8').on('data', (text: string) => {
-          out += text
-          if (out.includes('open\n')) ready?.()
-        })
-        const ended = new Promise((resolve) => child.once('close', resolve))
-        await Promise.race([open, ended])
-        const before = cpuMs(cluster.pid)
-        await load({ connection: cluster.connection, clients: 32, kind: 'create', prefix: 'w', objects: 0, count: EVENTS })
-        await ended
-        const { seen, seconds } = JSON.parse(out.slice(out.indexOf('\n') + 1)) as { seen: number; seconds: number }
-        const cpu = ((cpuMs(cluster.pid) - before) / seen) * 1000
-        const note = `${EVENTS} creates in ${seconds.toFixed(1)} s, server ${cpu.toFixed(1)} µs CPU an event`
-        tell({ what: 'watch events to 100 watchers', figure: seen / seconds, unit: '/s', target: { least: 120_000 }, note })
+        for (const size of SIZES) {
+          const ours: FanOut[] = []
+          const theirs: FanOut[] = []
+          // The first round only warms.
+          for (let round = 0; round <= ROUNDS; round++) {
+            const prefix = `w${size.watchers}-${round}`
+            const a = await fanOut(cluster, size.watchers, size.creates, prefix)
+            const b = await fanOut(bare, size.watchers, size.creates, prefix)
+            if (round === 0) continue
+            ours.push(a)
+            theirs.push(b)
+          }
+          report(size, ours, theirs, tell)
+        }
       } finally {
         cluster.down()
+        await bare.stop()
       }
     } finally {
       remove(dir)
     }
   },
+}
+
+function report(size: (typeof SIZES)[number], ours: FanOut[], theirs: FanOut[], tell: (row: Row) => void): void {
+  const of = (runs: FanOut[], field: keyof FanOut) => median(runs.map((r) => r[field]))
+  const cpu = (runs: FanOut[]) => `server ${of(runs, 'serverCpuMicros').toFixed(1)} µs CPU an event, watchers ${of(runs, 'watchersCpuMicros').toFixed(1)}`
+  const figure = of(ours, 'perSecond')
+  tell({ what: `watch events to ${size.watchers} watchers`, figure, unit: '/s', target: { least: size.least }, note: cpu(ours) })
+  tell({
+    what: `the same, of a bare Node.js server's`,
+    figure: figure / of(theirs, 'perSecond'),
+    unit: '×',
+    target: { least: Math.round((size.least / size.bare) * 100) / 100 },
+    note: `bare ${Math.round(of(theirs, 'perSecond')).toLocaleString('en-US')}/s; ${cpu(theirs)}`,
+  })
 }
