@@ -117,6 +117,10 @@ const results = await Promise.all([
     banner: { js: 'import{createRequire as __createRequire}from"node:module";const require=__createRequire(import.meta.url);' },
   }),
 ])
+/** Every command reads it first. */
+const RUN_BYTES = 100_000
+const runBytes = statSync('dist/run.cjs').size
+if (runBytes > RUN_BYTES) throw new Error(`run.cjs has ${runBytes} bytes, more than ${RUN_BYTES}: a command imports the cluster, which only loadCluster() may`)
 const hash = createHash('sha256').update(readFileSync('dist/cluster.cjs')).digest('hex').slice(0, 16)
 writeFileSync('dist/load-cluster.cjs', readFileSync('scripts/load-cluster.cjs', 'utf8').replace('__CLUSTER_HASH__', hash))
 writeFileSync('dist/cli.js', '#!/usr/bin/env node\nimport "./cli.cjs"\n', { mode: 0o755 })

@@ -1,3 +1,4 @@
+import type { ResourceInfo } from '../../api/scheme.ts'
 import { newInternalError, StatusError } from '../../apimachinery/errors.ts'
 import type { KubeObject } from '../../apimachinery/object.ts'
 import type { Timer } from '../../base/clock.ts'
@@ -157,7 +158,8 @@ class JSONEvents implements EventEncoder {
   }
 
   frame(event: StorageEvent): Uint8Array {
-    if (event.type === 'BOOKMARK') return Buffer.from(`${JSON.stringify({ type: 'BOOKMARK', object: bookmarkObject(this.endpoint, event) })}\n`)
+    if (event.type === 'BOOKMARK')
+      return Buffer.from(`${JSON.stringify({ type: 'BOOKMARK', object: bookmarkObject(this.endpoint.info, event, this.endpoint.zero) })}\n`)
     const { object } = event
     object.wire ??= new Map()
     const known = object.wire.get(event.type)
@@ -177,7 +179,8 @@ class JSONEvents implements EventEncoder {
   }
 
   decoded(event: StorageEvent): { type: string; object: unknown } {
-    if (event.type === 'BOOKMARK') return { type: 'BOOKMARK', object: bookmarkObject(this.endpoint, event) }
+    // For clients of this process, which read nothing but a bookmark's metadata: what the empty kind prints is made for the wire alone.
+    if (event.type === 'BOOKMARK') return { type: 'BOOKMARK', object: bookmarkObject(this.endpoint.info, event) }
     return { type: event.type, object: event.object.object }
   }
 }
@@ -208,7 +211,7 @@ class ShapedEvents implements EventEncoder {
   }
 
   decoded(event: StorageEvent): { type: string; object: unknown } {
-    const object = event.type === 'BOOKMARK' ? bookmarkObject(this.endpoint, event) : this.endpoint.fromStorage(event.object.object)
+    const object = event.type === 'BOOKMARK' ? bookmarkObject(this.endpoint.info, event, this.endpoint.zero) : this.endpoint.fromStorage(event.object.object)
     return { type: event.type, object: this.shape(object) }
   }
 
@@ -228,9 +231,7 @@ class ShapedEvents implements EventEncoder {
   }
 }
 
-function bookmarkObject(endpoint: Endpoint, event: { resourceVersion: number; initialEventsEnd?: boolean }): KubeObject {
-  const { info } = endpoint
-  const zero = endpoint.zero
+function bookmarkObject(info: ResourceInfo, event: Extract<StorageEvent, { type: 'BOOKMARK' }>, zero: Readonly<Record<string, unknown>> = {}): KubeObject {
   return {
     kind: info.kind,
     apiVersion: info.group === '' ? info.version : `${info.group}/${info.version}`,

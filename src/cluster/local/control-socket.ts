@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
+import { unlink } from 'node:fs/promises'
 import { createServer, request } from 'node:http'
+import { connect } from 'node:net'
 
 /**
  * How the commands talk to a running cluster: JSON over HTTP on a socket in its folder, which only its owner can open. The socket is also
@@ -15,7 +16,9 @@ export interface ControlServer {
 /** @throws Error `code: EADDRINUSE` when a cluster of the same folder runs */
 export async function serveControl(socket: string, handler: ControlHandler): Promise<ControlServer> {
   if (await isRunning(socket)) throw Object.assign(new Error('already running'), { code: 'EADDRINUSE' })
-  await rm(socket, { force: true })
+  await unlink(socket).catch((e: NodeJS.ErrnoException) => {
+    if (e.code !== 'ENOENT') throw e
+  })
   const server = createServer((req, res) => {
     const chunks: Buffer[] = []
     let size = 0
@@ -78,11 +81,13 @@ export function callControl<T = Record<string, unknown>>(socket: string, method:
 
 export async function isRunning(socket: string): Promise<boolean> {
   if (!existsSync(socket)) return false
-  try {
-    await callControl(socket, 'GET', '/ping', undefined, 5000)
-    return true
-  } catch (e) {
-    const code = (e as NodeJS.ErrnoException).code
-    return code !== 'ENOENT' && code !== 'ECONNREFUSED' && code !== 'ENOTSOCK'
-  }
+  return new Promise((resolve) => {
+    const connection = connect(socket)
+    const done = (running: boolean) => {
+      connection.destroy()
+      resolve(running)
+    }
+    connection.once('connect', () => done(true))
+    connection.once('error', (e: NodeJS.ErrnoException) => done(e.code !== 'ENOENT' && e.code !== 'ECONNREFUSED' && e.code !== 'ENOTSOCK'))
+  })
 }

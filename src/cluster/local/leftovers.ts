@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
-import { systemMounter } from '../../kubelet/index.ts'
+import { systemMounter } from '../../kubelet/volumes/mounter.ts'
 import type { DataDir } from './data-dir.ts'
 
 const run = promisify(execFile)

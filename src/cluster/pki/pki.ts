@@ -238,10 +238,10 @@ async function writePair(store: PkiStore, name: string, pair: KeyPair): Promise<
 
 function stillGood(pair: KeyPair, issuer: Authority, spec: LeafSpec, now: number): boolean {
   const certificate = new X509Certificate(pair.certificate)
-  const { subject, notAfter } = readCertificate(certificateDer(pair.certificate))
+  const { subject, notAfter, publicKey } = readCertificate(certificateDer(pair.certificate))
   if (notAfter - now < RENEW_BEFORE) return false
   if (subject.commonName !== spec.subject.commonName || subject.organizations.join() !== spec.subject.organizations.join()) return false
-  if (!certificate.verify(issuer.publicKey) || !belongs(pair.key, publicKeyDer(certificate.publicKey))) return false
+  if (!certificate.verify(issuer.publicKey) || !belongs(pair.key, publicKey)) return false
   return (spec.dns ?? []).every((name) => certificate.checkHost(name)) && (spec.ips ?? []).every((ip) => certificate.checkIP(ip))
 }
 

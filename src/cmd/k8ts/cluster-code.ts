@@ -1,3 +1,4 @@
 /** All of the command that needs the cluster's components: apart from the rest, so that the rest answers at once. */
+export { NodeContainers } from '../../cluster/local/node-containers.ts'
 export { etcd, kubeApiserver, kubeControllerManager, kubelet, kubeScheduler } from './commands/component.ts'
 export { foreground } from './start-cluster.ts'

@@ -3,6 +3,7 @@ import { type DataDir, readState } from '../../../cluster/local/data-dir.ts'
 import { removeLeftovers } from '../../../cluster/local/leftovers.ts'
 import type { Command } from '../command.ts'
 import { dataDirFlag, dataDirOf } from '../data-dir-flag.ts'
+import { loadCluster } from '../load-cluster.ts'
 
 const command: Command = {
   usage: 'down [flags]',
@@ -41,7 +42,7 @@ async function removeKilled(dir: DataDir): Promise<boolean> {
   const state = await readState(dir).catch(() => ({ runtime: 'cri' }))
   if (state?.runtime !== 'cri') return false
   const left = await removeLeftovers(dir)
-  const { NodeContainers } = await import('../../../cluster/local/node-containers.ts')
+  const { NodeContainers } = await loadCluster()
   await NodeContainers.removeNetwork()
   return left > 0
 }

@@ -1,6 +1,7 @@
 import type { rbacv1 } from '../../../api/index.ts'
 import { quote } from '../../../apimachinery/quote.ts'
 import type { Attributes } from '../../../apiserver/authorization/authorizer.ts'
+import { deepEqual } from '../../../base/deep-freeze.ts'
 
 export type PolicyRule = rbacv1.PolicyRule
 
@@ -62,7 +63,11 @@ export function breakdown(rule: PolicyRule): PolicyRule[] {
 /** Whether the owner's rules cover all of the servant's; and what they leave out, in smallest rules. */
 export function covers(owner: readonly PolicyRule[], servant: readonly PolicyRule[]): { covered: boolean; missing: PolicyRule[] } {
   const missing: PolicyRule[] = []
-  for (const rule of servant) for (const one of breakdown(rule)) if (!owner.some((o) => ruleCovers(o, one))) missing.push(one)
+  for (const rule of servant) {
+    // Mostly the owner has the very rule, which is faster to see than to take apart.
+    if (owner.some((o) => deepEqual(o, rule))) continue
+    for (const one of breakdown(rule)) if (!owner.some((o) => ruleCovers(o, one))) missing.push(one)
+  }
   return { covered: missing.length === 0, missing }
 }
 
