@@ -121,8 +121,11 @@ export interface WatchRequest {
   /** First revision to see; 0 or undefined: the next one. */
   startRevision?: number
   prevKv?: boolean
-  /** Called with each batch, in order, from a microtask of the commit. Must not throw. */
-  onEvents(batch: WatchBatch): void
+  /**
+   * Called with each batch, in order, from a microtask of the commit. Must not throw. A promise it returns holds the watch: nothing
+   * more is called, read or kept for it until the promise is fulfilled; it must not be rejected. What is compacted meanwhile ends the watch.
+   */
+  onEvents(batch: WatchBatch): unknown
   /** Called once when the watch ended by the store: compacted start, or close. */
   onClose?(reason: { compactRevision?: number; error?: Error }): void
 }

@@ -117,6 +117,9 @@ export class RemoteWatch implements KVWatch {
     const all = this.parts
     this.parts = []
     this.seen = Math.max(this.seen, (all[all.length - 1] as KVEvent).kv.modRevision)
-    this.request.onEvents({ revision: this.seen, events: all })
+    const taken = this.request.onEvents({ revision: this.seen, events: all })
+    if (!(taken instanceof Promise)) return
+    this.stream.pause()
+    void taken.then(() => this.stream.resume())
   }
 }

@@ -18,6 +18,8 @@ const RESOLVED = Promise.resolve()
 
 /** Entries per watch before other work gets its turn. */
 const STEP = 500
+/** Bytes of values per batch, likewise; one revision is never split. */
+const STEP_BYTES = 1024 * 1024
 
 interface Watcher {
   readonly request: WatchRequest
@@ -130,28 +132,32 @@ export class WatchHub {
     const { request, end } = watcher
     const single = request.end === undefined || request.end === ''
     const target = timeline.revision
-    let events: KVEvent[] = []
+    const events: KVEvent[] = []
+    let bytes = 0
+    let pause: Promise<unknown> | undefined
     try {
       for (let steps = 0; watcher.next <= target; steps++) {
-        if (steps >= STEP) {
-          this.later(watcher, new Promise((resolve) => setImmediate(resolve)))
+        if (steps >= STEP || bytes >= STEP_BYTES) {
+          pause = new Promise((resolve) => setImmediate(resolve))
           break
         }
         const entry = timeline.entry(watcher.next)
         if (!entry) {
           if (watcher.hydrated) throw new CompactedError(timeline.compactedRevision)
           watcher.hydrated = true
-          this.later(watcher, timeline.hydrate())
+          pause = timeline.hydrate()
           break
         }
         watcher.next++
         for (const write of entry.writes) {
           if (single ? write.row.key !== request.key : !inRange(write.row.key, request.key, end)) continue
-          events.push({
+          const event: KVEvent = {
             type: write.type,
             kv: write.type === 'delete' ? withoutValue(write.row) : timeline.keyValue(write.row),
             ...(request.prevKv && write.prev ? this.previous(write.prev) : {}),
-          })
+          }
+          bytes += event.kv.value.length + (event.prev?.value.length ?? 0)
+          events.push(event)
         }
       }
     } catch (e) {
@@ -160,10 +166,10 @@ export class WatchHub {
       return
     }
     if (events.length > 0) {
-      const batch = { revision: watcher.next - 1, events }
-      events = []
-      request.onEvents(batch)
+      const taken = request.onEvents({ revision: watcher.next - 1, events })
+      if (taken instanceof Promise) pause = pause ? Promise.all([pause, taken]) : taken
     }
+    if (pause && !watcher.done) this.later(watcher, pause)
     if (watcher.next > timeline.revision) this.settle(watcher)
   }
 
