@@ -5,6 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { systemClock } from '../../../base/system-clock.ts'
+import { VirtualClock } from '../../../base/virtual-clock.ts'
+import type { WatchRequest } from '../kv.ts'
 import { createMemoryKV, type MemoryKV } from '../memory/memory-kv.ts'
 import { type EtcdServer, serveEtcd } from '../server/serve-etcd.ts'
 import { kvContract } from '../testing/contract.ts'
@@ -24,6 +26,49 @@ describe('over our own server', () => {
     await kv.close()
   })
   kvContract('etcd client over our own server', { open: () => openEtcdKV({ endpoints: [server.url], clock }), realTime: true, runs: 10 })
+})
+
+describe('over an etcd that does not answer progress requests', () => {
+  it('a watch is waited for no longer than etcd itself would', async () => {
+    const kv = createMemoryKV({ clock, autoCompaction: false })
+    let asked = 0
+    let hung: () => void = () => {}
+    const hangs = new Promise<void>((resolve) => {
+      hung = resolve
+    })
+    const never = () => {
+      asked++
+      hung()
+      return new Promise<number>(() => {})
+    }
+    const deaf = new Proxy(kv, {
+      get: (target, name) => {
+        if (name === 'watch') return (request: WatchRequest) => ({ ...target.watch(request), progress: never })
+        const value = Reflect.get(target, name)
+        return typeof value === 'function' ? value.bind(target) : value
+      },
+    })
+    const server = await serveEtcd(deaf, { clock, port: 0 })
+    const time = new VirtualClock()
+    const etcd = await openEtcdKV({ endpoints: [server.url], clock: time })
+    try {
+      const watch = etcd.watch({ key: 'a', onEvents() {} })
+      const outcome = watch.progress().then(
+        () => 'progress',
+        (e: Error) => `${e.name}: ${e.message}`,
+      )
+      await hangs
+      await time.advance(7000)
+      expect(await outcome).toBe('StoreUnavailableError: etcdserver: request timed out')
+      const before = asked
+      await time.advance(10_000)
+      expect(asked).toBe(before)
+    } finally {
+      await etcd.close()
+      await server.close()
+      await kv.close()
+    }
+  })
 })
 
 const ETCD = process.env.ETCD ?? 'etcd'

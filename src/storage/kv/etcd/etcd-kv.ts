@@ -23,6 +23,10 @@ export interface EtcdOptions extends EtcdConnection {
   clock: Clock
 }
 
+/** etcd's own limit of a request that waits for agreement: 5 s and two elections. */
+const PROGRESS_LIMIT_MS = 7000
+/** Progress requests of one watch without an answer; beyond it is only waited. */
+const MAX_PROGRESS_REQUESTS = 100
 /** How often a progress request is made again while a watch is still behind. */
 const PROGRESS_RETRY_MS = 20
 /**
@@ -167,12 +171,27 @@ export class EtcdKV implements KV {
     this.channel.close()
   }
 
+  /** Ends with etcd's own error when the watch does not catch up in time. */
+  private progress(watch: RemoteWatch): Promise<number> {
+    return new Promise((resolve, reject) => {
+      const over = new AbortController()
+      const limit = this.clock.deadline(() => {
+        over.abort()
+        reject(new StoreUnavailableError('etcdserver: request timed out'))
+      }, PROGRESS_LIMIT_MS)
+      this.caughtUp(watch, over.signal)
+        .then(resolve, reject)
+        .finally(() => limit.cancel())
+    })
+  }
+
   /** etcd answers a progress request only when the watch has caught up, and old releases not always: asked again until it has. */
-  private async progress(watch: RemoteWatch): Promise<number> {
+  private async caughtUp(watch: RemoteWatch, over: AbortSignal): Promise<number> {
     const wanted = await this.linearizableRevision()
-    if (this.progressRounds > 1 && (await watch.startedBehind())) await this.clock.sleep(SYNC_WAIT_OLD_MS)
+    if (this.progressRounds > 1 && (await watch.startedBehind())) await this.clock.sleep(SYNC_WAIT_OLD_MS, over)
     for (let rounds = 0; ; ) {
-      const revision = await Promise.race([watch.progress(), this.clock.sleep(PROGRESS_RETRY_MS).then(() => -1)])
+      const retry = this.clock.sleep(PROGRESS_RETRY_MS, over).then(() => -1)
+      const revision = await (watch.asked < MAX_PROGRESS_REQUESTS ? Promise.race([watch.progress(), retry]) : retry)
       if (revision >= wanted && ++rounds >= this.progressRounds) return revision
       if (this.closed) throw new StoreUnavailableError()
     }

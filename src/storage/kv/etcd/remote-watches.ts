@@ -59,6 +59,11 @@ export class RemoteWatch implements KVWatch {
     return behind
   }
 
+  /** Progress requests without an answer. */
+  get asked(): number {
+    return this.waiting.length
+  }
+
   progress(): Promise<number> {
     if (this.over) return Promise.reject(new StoreUnavailableError('the watch has ended'))
     return new Promise((resolve, reject) => {
