@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { formatDuration, humanDuration, parseDuration, parseDurationMs, shortHumanDuration } from './duration.ts'
+import { durationMs, formatDuration, humanDuration, parseDuration, parseDurationMs, shortHumanDuration } from './duration.ts'
 
 describe('durations', () => {
   it.each([
@@ -28,6 +28,14 @@ describe('durations', () => {
   it('reads back what it prints', () => {
     fc.assert(fc.property(fc.bigInt({ min: -(1n << 62n), max: 1n << 62n }), (n) => parseDuration(formatDuration(n)) === n))
     expect(parseDurationMs('1m0.5s')).toBe(60500)
+    expect([durationMs('-1m'), durationMs('1.5μs'), durationMs('1.2.3s'), durationMs('.'), durationMs('1'), durationMs('0')]).toEqual([
+      -60_000,
+      0.0015,
+      undefined,
+      undefined,
+      undefined,
+      0,
+    ])
   })
 
   it('prints ages', () => {

@@ -51,6 +51,15 @@ export function parseDurationMs(text: string): number {
   return Number(parseDuration(text)) / 1e6
 }
 
+/** The same for who answers in words of his own: undefined when the text is no duration. */
+export function durationMs(text: string): number | undefined {
+  try {
+    return parseDurationMs(text)
+  } catch {
+    return undefined
+  }
+}
+
 /** Nanoseconds as Go prints a duration: `1h30m0s`, `1.5s`, `100ms`, `0s`. */
 export function formatDuration(nanoseconds: bigint): string {
   if (nanoseconds === 0n) return '0s'

@@ -33,6 +33,7 @@ describe('cron schedules', () => {
     ['* * * *', 'expected exactly 5 fields, found 4: [* * * *]'],
     ['60 * * * *', 'end of range (60) above maximum (59): 60'],
     ['* * * * 7', 'end of range (7) above maximum (6): 7'],
+    ['@every 5', 'failed to parse duration @every 5: time: missing unit in duration "5"'],
     ['@reboot', 'unrecognized descriptor: @reboot'],
     ['*/0 * * * *', 'step of range should be a positive number: */0'],
     ['* * 6L * *', 'failed to parse int from 6L: strconv.Atoi: parsing "6L": invalid syntax'],

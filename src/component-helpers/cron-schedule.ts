@@ -1,3 +1,5 @@
+import { parseDurationMs } from '../apimachinery/duration.ts'
+
 /** A schedule in a time zone: the next time after a given one. */
 export interface CronSchedule {
   /** @param ms instant in ms since the epoch @returns the next instant, undefined when there is none within five years */
@@ -72,20 +74,14 @@ export function parseCron(text: string, timeZone = 'UTC'): CronSchedule {
 
 function every(text: string): CronSchedule {
   const duration = text.slice('@every '.length)
-  const ms = durationMs(duration)
-  if (ms === undefined) throw new CronError(`failed to parse duration ${text}: time: invalid duration ${JSON.stringify(duration)}`)
+  let ms: number
+  try {
+    ms = parseDurationMs(duration)
+  } catch (e) {
+    throw new CronError(`failed to parse duration ${text}: ${(e as Error).message}`)
+  }
   const step = Math.max(1000, Math.floor(ms / 1000) * 1000)
   return { next: (at) => Math.floor(at / 1000) * 1000 + step }
-}
-
-const UNITS: Record<string, number> = { h: HOUR_MS, m: MINUTE_MS, s: 1000, ms: 1, us: 1e-3, µs: 1e-3, ns: 1e-6 }
-
-function durationMs(text: string): number | undefined {
-  if (text === '0') return 0
-  if (!/^[+-]?([0-9]+(\.[0-9]*)?(h|ms|m|s|us|µs|ns))+$/.test(text)) return undefined
-  let total = 0
-  for (const [, n, unit] of text.matchAll(/([0-9]+(?:\.[0-9]*)?)(h|ms|m|s|us|µs|ns)/g)) total += Number(n) * (UNITS[unit as string] ?? 0)
-  return text.startsWith('-') ? -total : total
 }
 
 function parseField(text: string, bounds: Bounds): Field {

@@ -1,9 +1,9 @@
+import { durationMs } from '../../apimachinery/duration.ts'
 import { newBadRequest, newTimeout } from '../../apimachinery/errors.ts'
 import { quote } from '../../apimachinery/quote.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { ApiResponse } from '../request/api-request.ts'
 import type { Handler } from '../request/context.ts'
-import { parseGoDuration } from '../request/go-duration.ts'
 
 const REQUEST_TIMEOUT_MS = 60_000
 
@@ -14,7 +14,7 @@ export function withTimeout(next: Handler, clock: Clock): Handler {
     let limit = REQUEST_TIMEOUT_MS
     const asked = context.query.get('timeout')
     if (asked !== undefined && asked !== '') {
-      const ms = parseGoDuration(asked)
+      const ms = durationMs(asked)
       if (ms === undefined) {
         return Promise.reject(newBadRequest(`invalid timeout specified in the request URL - time: invalid duration ${quote(asked)}`))
       }

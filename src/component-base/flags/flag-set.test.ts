@@ -40,6 +40,8 @@ describe('flags follow pflag', () => {
     [['-x'], "unknown shorthand flag: 'x' in -x"],
     [['--nodes'], 'flag needs an argument: --nodes'],
     [['--nodes=three'], 'invalid argument "three" for "-n, --nodes" flag: strconv.ParseInt: parsing "three": invalid syntax'],
+    [['--wait=5'], 'invalid argument "5" for "--wait" flag: time: missing unit in duration "5"'],
+    [['--wait=5d'], 'invalid argument "5d" for "--wait" flag: time: unknown unit "d" in duration "5d"'],
     [['--detach=maybe'], 'invalid argument "maybe" for "-d, --detach" flag: strconv.ParseBool: parsing "maybe": invalid syntax'],
   ])('%j is refused', (argv, message) => {
     expect(() => parseFlags(specs, argv)).toThrow(message)

@@ -1,3 +1,4 @@
+import { parseDurationMs } from '../../apimachinery/duration.ts'
 import { suggest } from './suggest.ts'
 
 /**
@@ -135,7 +136,7 @@ export function parseFlags(specs: FlagSpecs, argv: readonly string[], options: P
     string: last,
     bool: (name) => isTrue(last(name)),
     int: (name) => Number.parseInt(last(name) || '0', 10),
-    duration: (name) => parseDuration(last(name) || '0') ?? 0,
+    duration: (name) => parseDurationMs(last(name) || '0'),
     list: (name) => (specs[name]?.kind === 'array' ? [...texts(name)] : texts(name).flatMap((t) => (t === '' ? [] : t.split(',')))),
     args,
   }
@@ -149,19 +150,12 @@ function check(name: string, spec: FlagSpec, text: string): void {
   const bad = (why: string) => new UsageError(`invalid argument ${JSON.stringify(text)} for "${spec.short ? `-${spec.short}, ` : ''}--${name}" flag: ${why}`)
   if (spec.kind === 'bool' && !TRUE.has(text) && !FALSE.has(text)) throw bad(`strconv.ParseBool: parsing ${JSON.stringify(text)}: invalid syntax`)
   if (spec.kind === 'int' && !/^[+-]?\d+$/.test(text)) throw bad(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`)
-  if (spec.kind === 'duration' && parseDuration(text) === undefined) throw bad(`time: invalid duration ${JSON.stringify(text)}`)
-}
-
-const UNITS: Record<string, number> = { ns: 1e-6, us: 1e-3, µs: 1e-3, ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
-
-/** Go's duration text in milliseconds; undefined when it is none. */
-export function parseDuration(text: string): number | undefined {
-  const m = /^([+-]?)((?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|ms|s|m|h))+$/.exec(text)
-  if (text === '0') return 0
-  if (!m) return undefined
-  let total = 0
-  for (const part of text.matchAll(/(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)/g)) total += Number(part[1]) * (UNITS[part[2] as string] as number)
-  return text.startsWith('-') ? -total : total
+  if (spec.kind !== 'duration') return
+  try {
+    parseDurationMs(text)
+  } catch (e) {
+    throw bad((e as Error).message)
+  }
 }
 
 /** The flags part of a `--help` text. */

@@ -1,4 +1,4 @@
-import { parseDuration } from '../../time.ts'
+import { spanMs } from './span.ts'
 
 /** One thing a simulated process does. */
 export type Step = { do: 'print'; text: string } | { do: 'sleep'; ms: number } | { do: 'exit'; code: number }
@@ -57,8 +57,7 @@ function simple(name: string, args: readonly string[]): Step[] | undefined {
     case 'sleep': {
       if (args.length !== 1) return undefined
       const text = args[0] as string
-      const ms =
-        text === 'infinity' || text === 'inf' ? Number.POSITIVE_INFINITY : text.endsWith('d') ? Number(text.slice(0, -1)) * 86_400_000 : parseDuration(text)
+      const ms = text === 'infinity' || text === 'inf' ? Number.POSITIVE_INFINITY : text.endsWith('d') ? Number(text.slice(0, -1)) * 86_400_000 : spanMs(text)
       if (ms === undefined || Number.isNaN(ms)) return undefined
       return [
         { do: 'sleep', ms },

@@ -1,4 +1,4 @@
-import { parseDuration } from '../../time.ts'
+import { spanMs } from './span.ts'
 
 /**
  * What a simulated container does, told by the Pod's annotation `k8ts.dev/simulate`: statements separated by `;` or newlines, each
@@ -47,7 +47,7 @@ export function scriptFor(annotation: string | undefined, container: string): Sc
 }
 
 function apply(script: Script, key: string, value: string): void {
-  const ms = parseDuration(value)
+  const ms = spanMs(value)
   const n = /^\d{1,9}$/.test(value) ? Number(value) : undefined
   switch (key) {
     case 'run':
