@@ -1,18 +1,5 @@
-import { NAME_ALPHABET } from '../base/index.ts'
-
-/** 32-bit FNV-1a of bytes. */
-export function fnv1a32(bytes: Iterable<number>, start = 0x811c9dc5): number {
-  let hash = start
-  for (const byte of bytes) hash = Math.imul(hash ^ byte, 0x01000193) >>> 0
-  return hash >>> 0
-}
-
-/** 32-bit FNV-1 of bytes. */
-export function fnv132(bytes: Iterable<number>): number {
-  let hash = 0x811c9dc5
-  for (const byte of bytes) hash = (Math.imul(hash, 0x01000193) ^ byte) >>> 0
-  return hash >>> 0
-}
+import { fnv1a32 } from '../base/fnv.ts'
+import { NAME_ALPHABET } from '../base/random.ts'
 
 /** Writes text in the alphabet of generated names, each character by its code. */
 export function safeEncode(text: string): string {

@@ -2,10 +2,10 @@ import type { ControllerRevision, StatefulSet } from '../../api/apps/v1/types.ge
 import { resources } from '../../api/handles.generated.ts'
 import { isAlreadyExists, isNotFound } from '../../apimachinery/errors.ts'
 import { selectorFromLabelSelector } from '../../apimachinery/labels.ts'
+import { fnv132 } from '../../base/fnv.ts'
 import { deepCopy } from '../../base/index.ts'
 import type { Informer } from '../../client/index.ts'
 import { type ControllerContext, claim, controllerIndex, controllerRef, orphanIndexValue, safeEncode, stableJson } from '../../controller-runtime/index.ts'
-import { fnv132 } from '../../controller-runtime/template-hash.ts'
 
 const CONTROLLER = 'controllerUid'
 const HASH_LABEL = 'controller.kubernetes.io/hash'

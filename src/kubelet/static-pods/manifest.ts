@@ -1,7 +1,7 @@
 import { load } from 'js-yaml'
 import type { Container, Pod } from '../../api/core/v1/types.generated.ts'
+import { fnv1a128 } from '../../base/fnv.ts'
 import { allContainers, annotations } from '../pods/pod.ts'
-import { fnv128a } from '../sync/hash.ts'
 
 export const MAX_MANIFEST_BYTES = 10 * 1024 * 1024
 
@@ -33,7 +33,11 @@ export function podFromManifest(text: string, context: ManifestContext): Pod {
   if (!raw.metadata?.name) throw new Error('invalid pod: name is needed for the pod')
   if (!Array.isArray(raw.spec?.containers) || raw.spec.containers.length === 0) throw new Error('invalid pod: spec.containers: Required value')
   const given = JSON.parse(JSON.stringify(raw)) as Pod
-  const uid = given.metadata.uid || fnv128a(`${JSON.stringify(given)}host:${nodeName}file:${file}`)
+  const uid =
+    given.metadata.uid ||
+    fnv1a128(new TextEncoder().encode(`${JSON.stringify(given)}host:${nodeName}file:${file}`))
+      .toString(16)
+      .padStart(32, '0')
   const pod: Pod = {
     apiVersion: 'v1',
     kind: 'Pod',
