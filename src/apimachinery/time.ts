@@ -36,9 +36,17 @@ export function canonicalMicroTime(text: string): string | null {
   return t.seconds === ZERO_TIME_SECONDS && t.nanos === 0 ? null : formatInstantMicro(t)
 }
 
+/** Most times that are printed are of this very second. */
+const last = { second: 0, text: '1970-01-01T00:00:00Z' }
+
 /** `2006-01-02T15:04:05Z` of milliseconds since 1970. */
 export function formatTime(ms: number): string {
-  return formatSeconds(Math.floor(ms / 1000))
+  const second = Math.floor(ms / 1000)
+  if (second !== last.second) {
+    last.text = formatSeconds(second)
+    last.second = second
+  }
+  return last.text
 }
 
 /** `2006-01-02T15:04:05.000000Z` of milliseconds since 1970 (fractions give microseconds). */

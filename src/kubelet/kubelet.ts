@@ -2,6 +2,7 @@ import { promises as fs } from 'node:fs'
 import { join } from 'node:path'
 import type { Node, Pod, PodStatus, Secret, Service } from '../api/core/v1/types.generated.ts'
 import { resources } from '../api/index.ts'
+import { formatTime } from '../apimachinery/time.ts'
 import { deepEqual } from '../base/index.ts'
 import { SharedInformer } from '../client/cache/informer.ts'
 import { EventBroadcaster, type EventRecorder } from '../client/record/event-recorder.ts'
@@ -30,7 +31,6 @@ import { StatusManager } from './status/status-manager.ts'
 import { terminationMessage } from './status/termination-message.ts'
 import { dnsFor } from './sync/dns.ts'
 import { PodRuntime } from './sync/pod-runtime.ts'
-import { rfc3339 } from './time.ts'
 import { ObjectCache } from './volumes/object-cache.ts'
 import { TokenCache } from './volumes/token-cache.ts'
 import { VolumeManager } from './volumes/volume-manager.ts'
@@ -577,7 +577,7 @@ export class Kubelet implements PodSyncer {
       prober: this.prober,
       sources,
       terminating,
-      now: rfc3339(this.options.clock.now()),
+      now: formatTime(this.options.clock.now()),
     })
   }
 

@@ -1,9 +1,9 @@
 import { applyPatch, updateManagedFields, type VersionView } from '../../apimachinery/managed-fields/index.ts'
 import { apiVersionOf, type KubeObject, parseApiVersion } from '../../apimachinery/object.ts'
+import { formatTime } from '../../apimachinery/time.ts'
 import type { Clock } from '../../base/clock.ts'
 import { type Codec, expectedOf } from '../codec/codec.ts'
 import type { Endpoint } from '../endpoints/endpoint.ts'
-import { formatTime } from '../registry/timestamp.ts'
 import type { ManagedFields } from './managed-fields.ts'
 import { resetFieldsOf } from './reset-fields.ts'
 

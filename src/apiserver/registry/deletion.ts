@@ -1,9 +1,9 @@
 import { newConflict } from '../../apimachinery/errors.ts'
 import type { DeleteOptions, ObjectMeta } from '../../apimachinery/meta/v1/types.generated.ts'
 import type { KubeObject } from '../../apimachinery/object.ts'
+import { formatTime } from '../../apimachinery/time.ts'
 import { deepEqual } from '../../base/deep-freeze.ts'
 import type { ResolvedStrategy } from './generic-strategy.ts'
-import { formatTime, parseTime } from './timestamp.ts'
 
 const ORPHAN = 'orphan'
 const FOREGROUND = 'foregroundDeletion'
@@ -58,7 +58,7 @@ export function planDeletion(strategy: ResolvedStrategy, current: KubeObject, op
     if (finalizers.length === 0) return { kind: 'remove' }
     const at = metadata.deletionTimestamp
     if (!at && (metadata.generation ?? 0) > 0) metadata.generation = (metadata.generation as number) + 1
-    if (!at || parseTime(at) > now) metadata.deletionTimestamp = formatTime(now)
+    if (!at || Date.parse(at) > now) metadata.deletionTimestamp = formatTime(now)
     metadata.deletionGracePeriodSeconds = 0
     const object = { ...current, metadata }
     return sameMetadata(metadata, current.metadata) ? { kind: 'keep' } : { kind: 'update', object, thenRemove: false }
@@ -83,7 +83,7 @@ function planGrace(strategy: ResolvedStrategy, meta: ObjectMeta, obj: KubeObject
     const stored = meta.deletionGracePeriodSeconds
     if (stored === undefined || stored === 0) return 'no'
     if (asked === undefined || asked >= stored) return 'pending'
-    const start = parseTime(meta.deletionTimestamp) - stored * 1000
+    const start = Date.parse(meta.deletionTimestamp) - stored * 1000
     let end = start + asked * 1000
     let seconds = asked
     if (end < now) {

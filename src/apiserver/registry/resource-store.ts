@@ -13,6 +13,7 @@ import { zeroStruct } from '../../apimachinery/json/index.ts'
 import type { DeleteOptions } from '../../apimachinery/meta/v1/types.generated.ts'
 import type { GroupResource, KubeObject } from '../../apimachinery/object.ts'
 import { quote } from '../../apimachinery/quote.ts'
+import { formatTime } from '../../apimachinery/time.ts'
 import { nameIsPathSegment, type ObjectNameRule, objectNameRule } from '../../apimachinery/validation/names.ts'
 import { validateObjectMeta, validateObjectMetaUpdate } from '../../apimachinery/validation/object-meta.ts'
 import { deepCopy, deepEqual, deepFreeze } from '../../base/deep-freeze.ts'
@@ -22,7 +23,6 @@ import { type ResolvedStrategy, resolveStrategy } from './generic-strategy.ts'
 import { generateName, orderedMetadata, wipeSystemFields } from './metadata.ts'
 import type { Reservation, Strategy, StrategyContext, SubresourceStrategy } from './strategy.ts'
 import type { WriteEnvironment } from './strategy-context.ts'
-import { formatTime } from './timestamp.ts'
 
 const METADATA = FieldPath.root('metadata')
 const CREATE_ATTEMPTS = 8

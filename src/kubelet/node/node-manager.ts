@@ -2,12 +2,12 @@ import type { Lease } from '../../api/coordination/v1/types.generated.ts'
 import type { Node, NodeStatus, ObjectReference } from '../../api/core/v1/types.generated.ts'
 import { resources } from '../../api/index.ts'
 import { isAlreadyExists, isConflict, isForbidden, isNotFound } from '../../apimachinery/errors.ts'
+import { formatMicroTime, formatTime } from '../../apimachinery/time.ts'
 import { type Clock, deepEqual, type Random } from '../../base/index.ts'
 import type { Client } from '../../client/client.ts'
 import type { EventRecorder } from '../../client/record/event-recorder.ts'
 import type { Logger } from '../../component-base/component.ts'
 import type { ContainerRuntime, RuntimeStatus, RuntimeVersion } from '../cri/runtime.ts'
-import { rfc3339, rfc3339Micro } from '../time.ts'
 import { defaultLabels, type NodeShape, newNode, nodeStatus } from './node-object.ts'
 
 export interface NodeManagerOptions {
@@ -214,7 +214,7 @@ export class NodeManager {
       images,
       problems,
       pressure: this.options.pressure(),
-      now: rfc3339(this.options.clock.now()),
+      now: formatTime(this.options.clock.now()),
     })
   }
 
@@ -270,7 +270,7 @@ export class NodeManager {
         await clock.sleep(delay, signal).catch(() => {})
         continue
       }
-      const renewTime = rfc3339Micro(clock.now())
+      const renewTime = formatMicroTime(clock.now())
       try {
         if (!lease) {
           lease = await leases.get(shape.name, { signal }).catch((error: unknown) => {

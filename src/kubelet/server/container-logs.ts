@@ -1,7 +1,7 @@
 import type { ContainerStatus, Pod } from '../../api/core/v1/types.generated.ts'
+import { timeMs } from '../../apimachinery/time.ts'
 import type { Kubelet } from '../kubelet.ts'
 import { findContainer, nameOf } from '../pods/pod.ts'
-import { parseTime } from '../time.ts'
 import { fileLines } from './log-file.ts'
 import { HttpError } from './request.ts'
 
@@ -32,7 +32,7 @@ export function logOptions(query: URLSearchParams, now: number): LogOptions {
   const tailLines = integer('tailLines') ?? (tail !== null && tail !== 'all' && /^\d{1,15}$/.test(tail) ? Number(tail) : undefined)
   const sinceSeconds = integer('sinceSeconds')
   const sinceTime = query.get('sinceTime')
-  const since = sinceTime ? parseTime(sinceTime) : undefined
+  const since = sinceTime ? timeMs(sinceTime) : undefined
   if (sinceTime && since === undefined) throw bad()
   const limitBytes = integer('limitBytes')
   if (
@@ -143,7 +143,7 @@ async function* printed(lines: AsyncIterable<string>, o: LogOptions): AsyncGener
       const match = /^(\S+) (stdout|stderr) ([FP])\S* ?(.*)$/s.exec(line)
       if (!match) continue
       const [, time, , kind, body] = match as unknown as [string, string, string, string, string]
-      if (o.since !== undefined && (parseTime(time) ?? 0) < o.since) continue
+      if (o.since !== undefined && (timeMs(time) ?? 0) < o.since) continue
       const stamp = o.timestamps ? `${fixedDigits(time)} ` : ''
       yield encoder.encode(`${stamp}${body}${kind === 'F' ? '\n' : ''}`)
     }

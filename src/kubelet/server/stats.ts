@@ -1,17 +1,17 @@
 import os from 'node:os'
 import type { Pod } from '../../api/core/v1/types.generated.ts'
+import { formatTime } from '../../apimachinery/time.ts'
 import { type ContainerStats, runtimeLabels } from '../cri/runtime.ts'
 import type { Kubelet } from '../kubelet.ts'
 import { nameOf, namespaceOf, uidOf } from '../pods/pod.ts'
-import { rfc3339 } from '../time.ts'
 
 const cpuOf = (s: ContainerStats) =>
-  s.cpu ? { time: rfc3339(s.cpu.timestamp), usageNanoCores: s.cpu.usageNanoCores ?? 0, usageCoreNanoSeconds: s.cpu.usageCoreNanoSeconds } : undefined
+  s.cpu ? { time: formatTime(s.cpu.timestamp), usageNanoCores: s.cpu.usageNanoCores ?? 0, usageCoreNanoSeconds: s.cpu.usageCoreNanoSeconds } : undefined
 
 const memoryOf = (s: ContainerStats) =>
   s.memory
     ? {
-        time: rfc3339(s.memory.timestamp),
+        time: formatTime(s.memory.timestamp),
         usageBytes: s.memory.usageBytes ?? s.memory.workingSetBytes,
         workingSetBytes: s.memory.workingSetBytes,
         ...(s.memory.rssBytes === undefined ? {} : { rssBytes: s.memory.rssBytes }),
@@ -39,7 +39,7 @@ function sum(list: readonly ContainerStats[], pick: (s: ContainerStats) => numbe
 /** `/stats/summary`: the node and its Pods. */
 export async function statsSummary(kubelet: Kubelet, onlyCpuAndMemory: boolean): Promise<unknown> {
   const now = kubelet.options.clock.now()
-  const time = rfc3339(now)
+  const time = formatTime(now)
   const stats = await byPod(kubelet)
   const all = [...stats.values()].flat()
   const usedMemory = sum(all, (s) => s.memory?.workingSetBytes)
@@ -56,7 +56,9 @@ export async function statsSummary(kubelet: Kubelet, onlyCpuAndMemory: boolean):
         ...(memoryOf(s) ? { memory: memoryOf(s) } : {}),
         ...(onlyCpuAndMemory || !s.writableLayer
           ? {}
-          : { rootfs: { time: rfc3339(s.writableLayer.timestamp), usedBytes: s.writableLayer.usedBytes ?? 0, inodesUsed: s.writableLayer.inodesUsed ?? 0 } }),
+          : {
+              rootfs: { time: formatTime(s.writableLayer.timestamp), usedBytes: s.writableLayer.usedBytes ?? 0, inodesUsed: s.writableLayer.inodesUsed ?? 0 },
+            }),
       })),
       cpu: { time, usageNanoCores: sum(list, (s) => s.cpu?.usageNanoCores), usageCoreNanoSeconds: sum(list, (s) => s.cpu?.usageCoreNanoSeconds) },
       memory: { time, usageBytes: sum(list, (s) => s.memory?.usageBytes), workingSetBytes: sum(list, (s) => s.memory?.workingSetBytes) },
@@ -67,12 +69,12 @@ export async function statsSummary(kubelet: Kubelet, onlyCpuAndMemory: boolean):
   return {
     node: {
       nodeName: kubelet.nodeName,
-      startTime: rfc3339(now - os.uptime() * 1000),
+      startTime: formatTime(now - os.uptime() * 1000),
       cpu: { time, usageNanoCores: sum(all, (s) => s.cpu?.usageNanoCores), usageCoreNanoSeconds: sum(all, (s) => s.cpu?.usageCoreNanoSeconds) },
       memory: real
         ? { time, availableBytes: os.freemem(), usageBytes: os.totalmem() - os.freemem(), workingSetBytes: os.totalmem() - os.freemem() }
         : { time, usageBytes: usedMemory, workingSetBytes: usedMemory },
-      ...(image ? { runtime: { imageFs: { time: rfc3339(image.timestamp), usedBytes: image.usedBytes ?? 0 } } } : {}),
+      ...(image ? { runtime: { imageFs: { time: formatTime(image.timestamp), usedBytes: image.usedBytes ?? 0 } } } : {}),
     },
     pods,
   }

@@ -1,10 +1,10 @@
 import type { ContainerStatus as ApiContainerStatus, Container, ContainerState, Pod, VolumeMountStatus } from '../../api/core/v1/types.generated.ts'
+import { formatTime } from '../../apimachinery/time.ts'
 import type { ContainerStatus } from '../cri/runtime.ts'
 import type { AnyContainer } from '../pods/pod.ts'
 import { isSidecar } from '../pods/pod.ts'
 import type { PodState } from '../runtime/pod-state.ts'
 import { restartsAfter, shouldStart } from '../sync/restart-policy.ts'
-import { rfc3339 } from '../time.ts'
 import { resourcesOf } from './container-resources.ts'
 
 export interface StatusSources {
@@ -136,7 +136,7 @@ export function restartCountOf(s: ContainerStatus): number {
 }
 
 function stateOf(s: ContainerStatus, sources: StatusSources): ContainerState {
-  if (s.state === 'RUNNING') return { running: { startedAt: rfc3339(s.startedAt) } }
+  if (s.state === 'RUNNING') return { running: { startedAt: formatTime(s.startedAt) } }
   if (s.state === 'EXITED') {
     const termination = sources.terminationMessage(s)
     const message = [s.message, termination].filter((m) => m !== '').join(': ')
@@ -145,8 +145,8 @@ function stateOf(s: ContainerStatus, sources: StatusSources): ContainerState {
         exitCode: s.exitCode,
         reason: s.reason || (s.exitCode === 0 ? 'Completed' : 'Error'),
         ...(message ? { message } : {}),
-        startedAt: rfc3339(s.startedAt || s.createdAt),
-        finishedAt: rfc3339(s.finishedAt || s.createdAt),
+        startedAt: formatTime(s.startedAt || s.createdAt),
+        finishedAt: formatTime(s.finishedAt || s.createdAt),
         containerID: `${sources.runtimeName(s.id)}://${s.id}`,
       },
     }

@@ -1,11 +1,11 @@
 import type { ContainerStatus, Pod, PodCondition, PodStatus } from '../../api/core/v1/types.generated.ts'
 import { resources } from '../../api/index.ts'
 import { isConflict, isNotFound } from '../../apimachinery/errors.ts'
+import { formatTime } from '../../apimachinery/time.ts'
 import { type Clock, deepEqual, type Timer } from '../../base/index.ts'
 import type { Client } from '../../client/client.ts'
 import type { Logger } from '../../component-base/component.ts'
 import { format, isMirror, isStatic, nameOf, namespaceOf, uidOf } from '../pods/pod.ts'
-import { rfc3339 } from '../time.ts'
 import { statusPatch } from './status-patch.ts'
 
 export interface StatusManagerOptions {
@@ -64,7 +64,7 @@ export class StatusManager {
   set(pod: Pod, status: PodStatus): PodStatus {
     const uid = uidOf(pod)
     const old = this.get(pod)
-    const now = rfc3339(this.options.clock.now())
+    const now = formatTime(this.options.clock.now())
     const next: PodStatus = { ...status, startTime: old.startTime ?? status.startTime ?? now }
     next.conditions = (status.conditions ?? []).map((c) => withTime(c, old.conditions, now, pod.metadata.generation))
     if (pod.metadata.generation !== undefined && !isStatic(pod)) next.observedGeneration = pod.metadata.generation

@@ -1,8 +1,8 @@
 import type { apiregistrationv1 } from '../../api/index.ts'
 import { type ErrorList, FieldPath, invalid, notSupported, required } from '../../apimachinery/field.ts'
+import { formatTime } from '../../apimachinery/time.ts'
 import { isDNS1035Label, isDNS1123Subdomain } from '../../apimachinery/validation/names.ts'
 import type { KindRegistration } from '../../apiserver/registry/strategy.ts'
-import { formatTime } from '../../apiserver/registry/timestamp.ts'
 import { deepCopy } from '../../base/index.ts'
 import { namedColumns } from '../named-age.ts'
 

@@ -1,5 +1,6 @@
 import type { authenticationv1 } from '../../api/index.ts'
 import { newBadRequest } from '../../apimachinery/errors.ts'
+import { formatTime } from '../../apimachinery/time.ts'
 import type { UserInfo } from '../../apiserver/authentication/authenticator.ts'
 import { authenticateToken, type TokenAuthenticator } from '../../apiserver/authentication/token.ts'
 import type { CreateHandler } from '../../apiserver/registry/create-handler.ts'
@@ -48,7 +49,7 @@ export function selfSubjectReviewHandler(clock: Pick<Clock, 'now'>): CreateHandl
     group: GROUP,
     resource: 'selfsubjectreviews',
     async create(review, { user }) {
-      const creationTimestamp = new Date(Math.floor(clock.now() / 1000) * 1000).toISOString().replace('.000Z', 'Z')
+      const creationTimestamp = formatTime(clock.now())
       return { ...review, metadata: { creationTimestamp }, status: { userInfo: userInfoObject(user) } }
     },
   }

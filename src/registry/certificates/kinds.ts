@@ -1,5 +1,6 @@
 import type { certificatesv1 } from '../../api/index.ts'
 import { humanDuration } from '../../apimachinery/duration.ts'
+import { formatTime } from '../../apimachinery/time.ts'
 import type { KindRegistration, StrategyContext, SubresourceStrategy, TableColumns } from '../../apiserver/registry/strategy.ts'
 import { deepCopy } from '../../base/index.ts'
 import { ageOf } from '../../component-helpers/age.ts'
@@ -22,7 +23,7 @@ const columns: TableColumns<Csr> = {
 
 /** New conditions get their times; those whose status did not change keep the time of the change. */
 function stampConditions(csr: Csr, old: Csr, context: StrategyContext): void {
-  const now = new Date(Math.floor(context.now() / 1000) * 1000).toISOString().replace('.000Z', 'Z')
+  const now = formatTime(context.now())
   for (const condition of csr.status?.conditions ?? []) {
     condition.lastUpdateTime ||= now
     if (condition.lastTransitionTime) continue

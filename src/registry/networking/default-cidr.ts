@@ -1,6 +1,6 @@
 import { type networkingv1, resources } from '../../api/index.ts'
 import { isAlreadyExists, isNotFound } from '../../apimachinery/errors.ts'
-import { formatTime } from '../../apiserver/registry/timestamp.ts'
+import { formatTime } from '../../apimachinery/time.ts'
 import { deepCopy } from '../../base/index.ts'
 import type { Client } from '../../client/client.ts'
 

@@ -3,6 +3,7 @@ import { newBadRequest, newConflict, newInvalid, newNotFound } from '../../../ap
 import { type ErrorList, FieldPath, invalid } from '../../../apimachinery/field.ts'
 import { parseApiVersion } from '../../../apimachinery/object.ts'
 import { quote } from '../../../apimachinery/quote.ts'
+import { formatSeconds } from '../../../apimachinery/time.ts'
 import type { CreateHandler } from '../../../apiserver/registry/create-handler.ts'
 import type { Clock } from '../../../base/clock.ts'
 import type { Random } from '../../../base/random.ts'
@@ -93,15 +94,13 @@ export function tokenRequestHandler(options: TokenRequestOptions): CreateHandler
       context.annotate('authentication.kubernetes.io/issued-credential-id', `JTI=${jti}`)
       return {
         ...request,
-        metadata: { ...metadata, name, namespace, uid: options.random.uuid(), creationTimestamp: timeText(now) },
+        metadata: { ...metadata, name, namespace, uid: options.random.uuid(), creationTimestamp: formatSeconds(now) },
         spec: { ...spec, audiences, expirationSeconds: seconds },
-        status: { token: signJwt(claims, options.key), expirationTimestamp: timeText(now + seconds) },
+        status: { token: signJwt(claims, options.key), expirationTimestamp: formatSeconds(now + seconds) },
       } as authenticationv1.TokenRequest
     },
   }
 }
-
-const timeText = (seconds: number) => new Date(seconds * 1000).toISOString().replace('.000Z', 'Z')
 
 function validateExpiration(seconds: number): ErrorList {
   const path = FieldPath.root('spec').child('expirationSeconds')

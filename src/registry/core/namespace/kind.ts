@@ -1,6 +1,7 @@
 import type { corev1 } from '../../../api/index.ts'
 import { type ErrorList, FieldPath, invalid } from '../../../apimachinery/field.ts'
 import type { DeleteOptions } from '../../../apimachinery/meta/v1/types.generated.ts'
+import { formatTime } from '../../../apimachinery/time.ts'
 import { isQualifiedName } from '../../../apimachinery/validation/index.ts'
 import type { KindRegistration, StrategyContext } from '../../../apiserver/registry/strategy.ts'
 import { deepCopy } from '../../../base/index.ts'
@@ -62,7 +63,7 @@ export const namespaceKind: KindRegistration<Namespace> = {
       if (!held) return 'delete'
       if (terminating) return 'keep'
       const next = deepCopy(namespace)
-      next.metadata.deletionTimestamp ??= `${new Date(context.now()).toISOString().slice(0, 19)}Z`
+      next.metadata.deletionTimestamp ??= formatTime(context.now())
       next.status.phase = 'Terminating'
       return next
     },

@@ -1,4 +1,5 @@
 import type { PersistentVolume, Volume } from '../../../api/core/v1/types.generated.ts'
+import { formatTime } from '../../../apimachinery/time.ts'
 import type { KindRegistration, StrategyContext } from '../../../apiserver/registry/strategy.ts'
 import { deepCopy } from '../../../base/index.ts'
 import { ageOf } from '../../../component-helpers/age.ts'
@@ -23,8 +24,6 @@ export function accessModesText(modes: readonly string[] | undefined): string {
 /** The class of a volume or claim; the annotation came before the field and wins. */
 export const storageClassOf = (object: { metadata: { annotations?: Record<string, string> }; spec: { storageClassName?: string } }): string =>
   object.metadata.annotations?.[STORAGE_CLASS] ?? object.spec.storageClassName ?? ''
-
-const seconds = (context: StrategyContext): string => `${new Date(context.now()).toISOString().slice(0, 19)}Z`
 
 function defaults({ spec }: PersistentVolume): void {
   spec.persistentVolumeReclaimPolicy ??= 'Retain'
@@ -54,7 +53,7 @@ export const persistentVolumeKind: KindRegistration<PersistentVolume> = {
   strategy: {
     defaults,
     prepareForCreate(volume, context) {
-      volume.status = { phase: 'Pending', lastPhaseTransitionTime: seconds(context) }
+      volume.status = { phase: 'Pending', lastPhaseTransitionTime: formatTime(context.now()) }
     },
     validate: validateVolume,
     warningsOnCreate: warnings,
@@ -69,7 +68,7 @@ export const persistentVolumeKind: KindRegistration<PersistentVolume> = {
       volume.spec = deepCopy(old.spec)
       const asked = volume.status.lastPhaseTransitionTime
       if (volume.status.phase !== old.status.phase && (!asked || asked === old.status.lastPhaseTransitionTime)) {
-        volume.status.lastPhaseTransitionTime = seconds(context)
+        volume.status.lastPhaseTransitionTime = formatTime(context.now())
       }
     },
   },

@@ -1,6 +1,6 @@
 import type { Pod, PodCondition, PodStatus } from '../../../api/core/v1/types.generated.ts'
+import { formatTime } from '../../../apimachinery/time.ts'
 import type { KindRegistration, Strategy, StrategyContext, SubresourceStrategy } from '../../../apiserver/registry/strategy.ts'
-import { formatTime } from '../../../apiserver/registry/timestamp.ts'
 import { computeQOSClass } from '../../../component-helpers/qos.ts'
 import { podColumns } from './columns.ts'
 import { setPodDefaults, syncServiceAccount, syncStatusIPs } from './defaults.ts'
