@@ -3,6 +3,7 @@
  */
 export { AsyncQueue, QueueFullError } from './async-queue.ts'
 export { Backoff } from './backoff.ts'
+export { BoundedMap } from './bounded-map.ts'
 export { type Clock, sleepOn, type Timer } from './clock.ts'
 export { deepCopy, deepEqual, deepFreeze, setOwn } from './deep-freeze.ts'
 export { Heap } from './heap.ts'

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { Node, Pod, PodStatus, Secret, Service } from '../api/core/v1/types.generated.ts'
 import { resources } from '../api/index.ts'
 import { formatTime } from '../apimachinery/time.ts'
+import { BoundedMap } from '../base/bounded-map.ts'
 import { deepEqual } from '../base/index.ts'
 import { SharedInformer } from '../client/cache/informer.ts'
 import { EventBroadcaster, type EventRecorder } from '../client/record/event-recorder.ts'
@@ -50,6 +51,8 @@ const CARE_MS = 10_000
 const IMAGE_GC_ROUNDS = 30
 const MIRROR_RETRY_MS = 1000
 const ORPHAN_GRACE_SECONDS = 1
+
+const MAX_MESSAGES = 2000
 
 /** The agent of one node: Pods from the API and from manifests, run through a container runtime, told of in the API. */
 export class Kubelet implements PodSyncer {
@@ -582,13 +585,12 @@ export class Kubelet implements PodSyncer {
   }
 
   /** Termination messages of ended containers, by id: their files may go before the status does. */
-  private readonly messages = new Map<string, string>()
+  private readonly messages = new BoundedMap<string, string>(MAX_MESSAGES)
 
   private collectMessages(pod: Pod, state: PodState): void {
     if (this.runtimeOf(pod).pretend) return
     for (const s of state.containers) {
       if (s.state !== 'EXITED' || this.messages.has(s.id)) continue
-      if (this.messages.size > 2000) this.messages.delete(this.messages.keys().next().value as string)
       this.messages.set(s.id, this.messageOf(s))
     }
   }

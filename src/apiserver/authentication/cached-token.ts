@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { BoundedMap } from '../../base/bounded-map.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { TokenAuthentication, TokenAuthenticator } from './token.ts'
 
@@ -11,7 +12,7 @@ const MAX_REMEMBERED = 4096
  * as hashes only.
  */
 export function cachedTokenAuthenticator(inner: TokenAuthenticator, clock: Pick<Clock, 'monotonic'>): TokenAuthenticator {
-  const known = new Map<string, { answer: TokenAuthentication; until: number }>()
+  const known = new BoundedMap<string, { answer: TokenAuthentication; until: number }>(MAX_REMEMBERED)
   return {
     name: inner.name,
     async authenticateToken(token, audiences) {
@@ -22,7 +23,6 @@ export function cachedTokenAuthenticator(inner: TokenAuthenticator, clock: Pick<
       if (hit) known.delete(key)
       const answer = await inner.authenticateToken(token, audiences)
       if (answer) {
-        if (known.size >= MAX_REMEMBERED) known.delete(known.keys().next().value as string)
         known.set(key, { answer, until: now + BELIEVED_MS })
       }
       return answer

@@ -1,5 +1,6 @@
 import { newBadRequest, newForbidden, type StatusError } from '../../apimachinery/errors.ts'
 import { quote } from '../../apimachinery/quote.ts'
+import { BoundedMap } from '../../base/bounded-map.ts'
 import type { Attributes, Decision } from '../authorization/authorizer.ts'
 import { forbiddenError } from '../authorization/refusal.ts'
 import type { UserInfo } from './authenticator.ts'
@@ -46,7 +47,7 @@ export interface Impersonator {
  * others, so its error is the one that is shown when none works.
  */
 export function createImpersonator(ask: Ask): Impersonator {
-  const lastWay = new Map<string, Way>()
+  const lastWay = new BoundedMap<string, Way>(REMEMBERED)
   return {
     async impersonate(headers, request) {
       const wanted = wantedUser(headers)
@@ -59,7 +60,7 @@ export function createImpersonator(ask: Ask): Impersonator {
       for (const way of ways) {
         const error = way === 'classic' ? await tryClassic(wanted, request.user, ask) : await tryMode(way, wanted, request, ask)
         if (!error) {
-          if (way !== last) remember(lastWay, key, way)
+          if (way !== last) lastWay.set(key, way)
           return { user: becoming(wanted), ...(way === 'classic' ? {} : { constraint: `impersonate:${way}` }) }
         }
         first ??= error
@@ -67,12 +68,6 @@ export function createImpersonator(ask: Ask): Impersonator {
       throw first
     },
   }
-}
-
-function remember(ways: Map<string, Way>, key: string, way: Way): void {
-  ways.delete(key)
-  if (ways.size >= REMEMBERED) ways.delete(ways.keys().next().value as string)
-  ways.set(key, way)
 }
 
 function wantedUser(headers: Readonly<Record<string, string | undefined>>): Wanted | undefined {

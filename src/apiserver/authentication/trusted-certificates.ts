@@ -1,4 +1,5 @@
 import { createHash, X509Certificate } from 'node:crypto'
+import { BoundedMap } from '../../base/bounded-map.ts'
 import { type CertificateFacts, decodePem, readCertificate } from '../../component-base/x509/index.ts'
 
 export interface TrustedCertificate extends CertificateFacts {
@@ -15,7 +16,7 @@ const REMEMBERED = 1024
  */
 export class TrustedCertificates {
   private readonly authorities: X509Certificate[]
-  private readonly known = new Map<string, TrustedCertificate | undefined>()
+  private readonly known = new BoundedMap<string, TrustedCertificate | undefined>(REMEMBERED)
   /** By the bytes themselves: a connection shows the same ones with each of its requests. */
   private readonly seen = new WeakMap<Uint8Array, { readonly facts: TrustedCertificate | undefined }>()
 
@@ -44,7 +45,6 @@ export class TrustedCertificates {
     let facts = this.known.get(fingerprint)
     if (facts === undefined && !this.known.has(fingerprint)) {
       facts = this.examine(der, fingerprint)
-      if (this.known.size >= REMEMBERED) this.known.delete(this.known.keys().next().value as string)
       this.known.set(fingerprint, facts)
     }
     return facts

@@ -1,8 +1,8 @@
 import type { Event } from '../../api/core/v1/types.generated.ts'
 import { formatTime } from '../../apimachinery/time.ts'
+import { BoundedMap } from '../../base/bounded-map.ts'
 import type { Clock } from '../../base/index.ts'
 import { BucketLimiter } from '../workqueue/rate-limiter.ts'
-import { BoundedMap } from './bounded-map.ts'
 
 const CACHE = 4096
 const SPAM_BURST = 25

@@ -1,6 +1,7 @@
 import type { TokenReview, UserInfo } from '../../api/authentication/v1/types.generated.ts'
 import type { SubjectAccessReview } from '../../api/authorization/v1/types.generated.ts'
 import { resources } from '../../api/index.ts'
+import { BoundedMap } from '../../base/bounded-map.ts'
 import type { Clock } from '../../base/index.ts'
 import type { Client } from '../../client/client.ts'
 
@@ -18,7 +19,7 @@ const DENIED_MS = 30_000
 const LIMIT = 1000
 
 class Memory<T> {
-  private readonly entries = new Map<string, { value: T; until: number }>()
+  private readonly entries = new BoundedMap<string, { value: T; until: number }>(LIMIT)
   private readonly clock: Clock
   constructor(clock: Clock) {
     this.clock = clock
@@ -28,8 +29,6 @@ class Memory<T> {
     return e && e.until > this.clock.monotonic() ? e.value : undefined
   }
   set(key: string, value: T, ms: number): void {
-    this.entries.delete(key)
-    if (this.entries.size >= LIMIT) this.entries.delete(this.entries.keys().next().value as string)
     this.entries.set(key, { value, until: this.clock.monotonic() + ms })
   }
 }

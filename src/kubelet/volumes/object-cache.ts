@@ -2,6 +2,7 @@ import type { ConfigMap, Secret } from '../../api/core/v1/types.generated.ts'
 import { resources } from '../../api/index.ts'
 import { isNotFound, newNotFound } from '../../apimachinery/errors.ts'
 import type { KubeObject, ResourceHandle } from '../../apimachinery/object.ts'
+import { BoundedMap } from '../../base/bounded-map.ts'
 import type { Clock } from '../../base/index.ts'
 import type { Client } from '../../client/client.ts'
 
@@ -13,7 +14,7 @@ const LIMIT = 5000
  * not read again; immutable ones never are.
  */
 export class ObjectCache {
-  private readonly entries = new Map<string, { at: number; value: Promise<KubeObject>; immutable: boolean }>()
+  private readonly entries = new BoundedMap<string, { at: number; value: Promise<KubeObject>; immutable: boolean }>(LIMIT)
   private readonly client: Client
   private readonly clock: Clock
 
@@ -44,8 +45,6 @@ export class ObjectCache {
         throw isNotFound(error) ? newNotFound({ group: '', resource: handle.resource.replace(/s$/, '') }, name) : error
       })
     const fresh = { at: now, value, immutable: false }
-    this.entries.delete(key)
-    if (this.entries.size >= LIMIT) this.entries.delete(this.entries.keys().next().value as string)
     this.entries.set(key, fresh)
     value.then(
       (object) => {

@@ -1,6 +1,7 @@
 import type { TokenRequest } from '../../api/authentication/v1/types.generated.ts'
 import type { Pod } from '../../api/core/v1/types.generated.ts'
 import { resources } from '../../api/index.ts'
+import { BoundedMap } from '../../base/bounded-map.ts'
 import type { Clock, Random } from '../../base/index.ts'
 import type { Client } from '../../client/client.ts'
 import { nameOf, namespaceOf, uidOf } from '../pods/pod.ts'
@@ -17,7 +18,7 @@ interface Held {
 
 /** Service account tokens bound to Pods; a token is renewed at 80 % of its life, or after a day. */
 export class TokenCache {
-  private readonly held = new Map<string, Held>()
+  private readonly held = new BoundedMap<string, Held>(LIMIT)
   private readonly client: Client
   private readonly clock: Clock
   private readonly random: Random
@@ -51,7 +52,6 @@ export class TokenCache {
       const expiresAt = Date.parse(answer.status.expirationTimestamp ?? '') || now + expirationSeconds * 1000
       const life = Math.min(expirationSeconds * 1000, expiresAt - now)
       const refreshAt = now + Math.min(life * 0.8, DAY_MS) - this.random.float() * Math.min(JITTER_MS, life * 0.1)
-      if (this.held.size >= LIMIT) this.held.delete(this.held.keys().next().value as string)
       this.held.set(key, { token: answer.status.token, refreshAt, expiresAt })
       return answer.status.token
     } catch (error) {

@@ -1,6 +1,7 @@
 import { type corev1, resources } from '../../api/index.ts'
 import { newNotFound } from '../../apimachinery/errors.ts'
 import type { AdmissionAttributes, AdmissionPlugin } from '../../apiserver/admission/admission.ts'
+import { BoundedMap } from '../../base/bounded-map.ts'
 import { getOrUndefined } from '../../client/rest/client.ts'
 import type { AdmissionDependencies } from './dependencies.ts'
 import { refused, refusedTerminating } from './refusal.ts'
@@ -14,7 +15,7 @@ const DISTRUSTED_MAX = 1000
 export function namespaceLifecycle({ client, informers, clock }: AdmissionDependencies): AdmissionPlugin {
   const { lister } = informers.informer(resources.corev1.namespaces)
   const api = client.resource(resources.corev1.namespaces)
-  const deleted = new Map<string, number>()
+  const deleted = new BoundedMap<string, number>(DISTRUSTED_MAX)
   const distrusted = (name: string) => {
     const until = deleted.get(name)
     if (until === undefined) return false
@@ -34,7 +35,6 @@ export function namespaceLifecycle({ client, informers, clock }: AdmissionDepend
       if (resource.group === '' && resource.resource === 'namespaces') {
         if (operation !== 'DELETE') return
         if (IMMORTAL.has(attributes.name)) throw refused(attributes, 'this namespace may not be deleted')
-        if (deleted.size >= DISTRUSTED_MAX) deleted.delete(deleted.keys().next().value as string)
         deleted.set(attributes.name, clock.monotonic() + DISTRUST_MS)
         return
       }

@@ -1,6 +1,7 @@
 import { type corev1, resources } from '../../api/index.ts'
 import { isConflict, isNotFound } from '../../apimachinery/errors.ts'
 import type { AdmissionAttributes, AdmissionPlugin } from '../../apiserver/admission/admission.ts'
+import { BoundedMap } from '../../base/bounded-map.ts'
 import { deepCopy } from '../../base/index.ts'
 import { addAmounts, formatAmount, parseAmount } from '../../component-helpers/amounts.ts'
 import type { Amounts } from '../../component-helpers/pod-requests.ts'
@@ -16,7 +17,7 @@ const CHARGED_MAX = 1000
 /** Charges new objects to the quotas of their namespace, before they are stored; one that would go beyond is refused. */
 export function resourceQuota({ client, informers, clock }: AdmissionDependencies): AdmissionPlugin {
   const { lister } = informers.informer(resources.corev1.resourcequotas)
-  const charged = new Map<string, corev1.ResourceQuota>()
+  const charged = new BoundedMap<string, corev1.ResourceQuota>(CHARGED_MAX)
   const queues = new Map<string, Promise<void>>()
 
   /** The newest state known of each quota, by name. */
@@ -31,8 +32,6 @@ export function resourceQuota({ client, informers, clock }: AdmissionDependencie
 
   const remember = (quota: corev1.ResourceQuota) => {
     const uid = quota.metadata.uid ?? ''
-    charged.delete(uid)
-    if (charged.size >= CHARGED_MAX) charged.delete(charged.keys().next().value as string)
     charged.set(uid, quota)
   }
 

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { BoundedMap } from '../../../base/bounded-map.ts'
 import type { Clock } from '../../../base/index.ts'
 import { type AuthConfig, type Image, type ImageService, type ImageSpec, type PodSandboxConfig, RuntimeError } from '../../cri/runtime.ts'
 import { canonicalImageName, type ImageReference, parseImageReference } from '../../images/reference.ts'
@@ -50,7 +51,7 @@ const sha256 = (text: string): string => createHash('sha256').update(text).diges
 
 /** Images without content: a name is "pulled" in a time that fits its size, unless it cannot exist. */
 export class SimulatedImages implements ImageService {
-  private readonly images = new Map<string, Image>()
+  private readonly images = new BoundedMap<string, Image>(MAX_IMAGES)
   private readonly clock: Clock
 
   constructor(clock: Clock) {
@@ -71,7 +72,6 @@ export class SimulatedImages implements ImageService {
     const repoDigest = `${ref.domain}/${ref.path}@${digest}`
     const existing = this.images.get(id)
     const tags = new Set([...(existing?.repoTags ?? []), ...(ref.tag ? [`${ref.domain}/${ref.path}:${ref.tag}`] : [])])
-    if (this.images.size >= MAX_IMAGES) this.images.delete(this.images.keys().next().value as string)
     this.images.set(id, { id, repoTags: [...tags], repoDigests: [repoDigest], size, username: '', pinned: ref.path === 'pause' })
     return id
   }

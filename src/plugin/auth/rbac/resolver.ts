@@ -2,6 +2,7 @@ import type { rbacv1 } from '../../../api/index.ts'
 import { newNotFound, type StatusError } from '../../../apimachinery/errors.ts'
 import { quote } from '../../../apimachinery/quote.ts'
 import type { UserInfo } from '../../../apiserver/authentication/authenticator.ts'
+import { BoundedMap } from '../../../base/bounded-map.ts'
 import type { Lister } from '../../../client/cache/store.ts'
 import { serviceAccountUsername } from '../service-account/identity.ts'
 import type { PolicyRule } from './rules.ts'
@@ -41,7 +42,7 @@ const CLUSTER: readonly string[] = ['']
  */
 export class RuleResolver {
   private readonly listers: RbacListers
-  private readonly matches = new Map<string, readonly Match[]>()
+  private readonly matches = new BoundedMap<string, readonly Match[]>(REMEMBERED)
   /** The same by the object of the user, which authenticators keep; then by namespace. */
   private byUser = new WeakMap<UserInfo, Map<string, readonly Match[]>>()
 
@@ -143,7 +144,6 @@ export class RuleResolver {
       const subject = binding.subjects?.find((s) => applies(s, user, namespace))
       if (subject) found.push({ binding, subject })
     }
-    if (this.matches.size >= REMEMBERED) this.matches.delete(this.matches.keys().next().value as string)
     this.matches.set(key, found)
     return found
   }

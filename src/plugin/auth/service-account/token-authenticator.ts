@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { quote } from '../../../apimachinery/quote.ts'
 import type { UserInfo } from '../../../apiserver/authentication/authenticator.ts'
 import type { TokenAuthenticator } from '../../../apiserver/authentication/token.ts'
+import { BoundedMap } from '../../../base/bounded-map.ts'
 import type { Clock } from '../../../base/clock.ts'
 import { type ObjectClaim, type TokenClaims, tokenClaims } from './claims.ts'
 import { serviceAccountUser, serviceAccountUsername } from './identity.ts'
@@ -29,7 +30,7 @@ const DELETION_LEEWAY_MS = 60_000
  * is bound to are checked on every use, so that deleting any of them ends it at once.
  */
 export function serviceAccountTokenAuthenticator(options: ServiceAccountTokenOptions): TokenAuthenticator {
-  const verified = new Map<string, TokenClaims>()
+  const verified = new BoundedMap<string, TokenClaims>(REMEMBERED)
   const issuers = new Set(options.issuers)
   const read = (token: string): TokenClaims | undefined => {
     const hash = createHash('sha256').update(token).digest('base64')
@@ -41,7 +42,6 @@ export function serviceAccountTokenAuthenticator(options: ServiceAccountTokenOpt
     if (!verifyJwt(decoded, options.keys)) throw new Error('failed to verify signature')
     const claims = tokenClaims(decoded.claims)
     if (!claims) throw new Error('service account token claims could not be validated due to unexpected types')
-    if (verified.size >= REMEMBERED) verified.delete(verified.keys().next().value as string)
     verified.set(hash, claims)
     return claims
   }

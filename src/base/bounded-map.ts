@@ -26,8 +26,25 @@ export class BoundedMap<K, V> {
     if (this.entries.size > this.limit) this.entries.delete(this.entries.keys().next().value as K)
   }
 
-  delete(key: K): void {
-    this.entries.delete(key)
+  /** Does not count as use. */
+  has(key: K): boolean {
+    return this.entries.has(key)
+  }
+
+  delete(key: K): boolean {
+    return this.entries.delete(key)
+  }
+
+  clear(): void {
+    this.entries.clear()
+  }
+
+  keys(): IterableIterator<K> {
+    return this.entries.keys()
+  }
+
+  values(): IterableIterator<V> {
+    return this.entries.values()
   }
 
   [Symbol.iterator](): IterableIterator<[K, V]> {
