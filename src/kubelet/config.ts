@@ -2,9 +2,9 @@ import type { Node, Pod, ResourceList, Service, Taint } from '../api/core/v1/typ
 import type { Clock, Random } from '../base/index.ts'
 import type { Client } from '../client/client.ts'
 import type { Logger } from '../component-base/component.ts'
-import type { ContainerRuntime } from './cri/runtime.ts'
 import type { Machine } from './node/machine.ts'
 import type { PodSource } from './pods/pod-source.ts'
+import type { ContainerRuntime } from './runtime/runtime.ts'
 import type { Mounter } from './volumes/mounter.ts'
 
 export interface KubeletOptions {

@@ -4,11 +4,11 @@
  * state is in objects: a process may run as many kubelets as it likes.
  */
 export { KUBELET_VERSION, type KubeletOptions } from './config.ts'
-export * from './cri/runtime.ts'
 export { createKubelet, Kubelet } from './kubelet.ts'
 export { firstAddress, type Machine, thisMachine } from './node/machine.ts'
 export { isStatic } from './pods/pod.ts'
 export { apiPodSource, type PodSink, type PodSource, SharedNodeSource, SharedPodSource } from './pods/pod-source.ts'
+export * from './runtime/runtime.ts'
 export { createBuiltinRuntime, type Unit, type UnitContext } from './runtimes/builtin/builtin.ts'
 export { BUILTIN_HANDLER, CompositeRuntime } from './runtimes/composite.ts'
 export { createSimulatedRuntime, type SimulatedRuntimeOptions } from './runtimes/simulated/simulated.ts'

@@ -5,10 +5,10 @@ import type { Clock } from '../../base/index.ts'
 import type { EventRecorder } from '../../client/record/event-recorder.ts'
 import { wholeValue } from '../../component-helpers/amounts.ts'
 import { amountValue, podRequests } from '../../component-helpers/pod-requests.ts'
-import { type ContainerRuntime, runtimeLabels } from '../cri/runtime.ts'
 import { diskOf } from '../gc/image-gc.ts'
 import { bytesText } from '../node/node-object.ts'
 import { allContainers, isCritical, podReference, uidOf } from '../pods/pod.ts'
+import { type ContainerRuntime, runtimeLabels } from '../runtime/runtime.ts'
 
 export interface EvictionOptions {
   runtime: ContainerRuntime

@@ -1,6 +1,6 @@
 import { promises as fs } from 'node:fs'
 import type { Clock } from '../../base/index.ts'
-import type { ContainerRuntime, Image } from '../cri/runtime.ts'
+import type { ContainerRuntime, Image } from '../runtime/runtime.ts'
 
 export interface ImageGcOptions {
   runtime: ContainerRuntime

@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import type { Clock } from '../../base/index.ts'
-import type { ContainerRuntime } from '../cri/runtime.ts'
+import type { ContainerRuntime } from '../runtime/runtime.ts'
 
 export interface LogRotationOptions {
   runtime: ContainerRuntime

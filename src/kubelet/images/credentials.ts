@@ -1,5 +1,5 @@
 import type { Secret } from '../../api/core/v1/types.generated.ts'
-import type { AuthConfig } from '../cri/runtime.ts'
+import type { AuthConfig } from '../runtime/runtime.ts'
 import { parseImageReference } from './reference.ts'
 
 interface Entry {

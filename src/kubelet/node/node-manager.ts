@@ -7,7 +7,7 @@ import { type Clock, deepEqual, type Random } from '../../base/index.ts'
 import type { Client } from '../../client/client.ts'
 import type { EventRecorder } from '../../client/record/event-recorder.ts'
 import type { Logger } from '../../component-base/component.ts'
-import type { ContainerRuntime, RuntimeStatus, RuntimeVersion } from '../cri/runtime.ts'
+import type { ContainerRuntime, RuntimeStatus, RuntimeVersion } from '../runtime/runtime.ts'
 import { defaultLabels, type NodeShape, newNode, nodeStatus } from './node-object.ts'
 
 export interface NodeManagerOptions {

@@ -1,5 +1,5 @@
 import type { ContainerImage, Node, NodeAddress, NodeCondition, NodeStatus, NodeSystemInfo, ResourceList, Taint } from '../../api/core/v1/types.generated.ts'
-import type { Image, RuntimeStatus, RuntimeVersion } from '../cri/runtime.ts'
+import type { Image, RuntimeStatus, RuntimeVersion } from '../runtime/runtime.ts'
 import type { Machine } from './machine.ts'
 
 export interface NodeShape {

@@ -1,9 +1,9 @@
 import type { Container, Pod, Probe } from '../../api/core/v1/types.generated.ts'
 import type { Clock, Random, Timer } from '../../base/index.ts'
 import type { EventRecorder } from '../../client/record/event-recorder.ts'
-import type { ContainerRuntime, ContainerStatus } from '../cri/runtime.ts'
 import { containerReference, isHostNetwork, uidOf } from '../pods/pod.ts'
 import { latestContainer, type PodState, podIPs } from '../runtime/pod-state.ts'
+import type { ContainerRuntime, ContainerStatus } from '../runtime/runtime.ts'
 import { mayRestart } from '../sync/restart-policy.ts'
 import { type ProbeType, runProbe } from './probe.ts'
 

@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/index.ts'
-import { type ContainerRuntime, type ContainerStatus, isRuntimeNotFound, type PodSandboxStatus, runtimeLabels } from '../cri/runtime.ts'
+import { type ContainerRuntime, type ContainerStatus, isRuntimeNotFound, type PodSandboxStatus, runtimeLabels } from './runtime.ts'
 
 /** What the runtime knows of one Pod at one moment. Both lists are newest first. */
 export interface PodState {

@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/index.ts'
-import { type ContainerRuntime, runtimeLabels } from '../cri/runtime.ts'
+import { type ContainerRuntime, runtimeLabels } from './runtime.ts'
 
 /** Compares the runtime's lists from time to time and tells of Pods for which they changed: what events may have missed. */
 export async function relist(

@@ -9,7 +9,7 @@ import {
   RuntimeError,
   type RuntimeEvent,
   type StreamingRuntime,
-} from '../cri/runtime.ts'
+} from '../runtime/runtime.ts'
 
 /** The runtime handler under which a Pod is run by the builtin runtime. No RuntimeClass may name it. */
 export const BUILTIN_HANDLER = 'k8ts-builtin'

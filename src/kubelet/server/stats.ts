@@ -1,9 +1,9 @@
 import os from 'node:os'
 import type { Pod } from '../../api/core/v1/types.generated.ts'
 import { formatTime } from '../../apimachinery/time.ts'
-import { type ContainerStats, runtimeLabels } from '../cri/runtime.ts'
 import type { Kubelet } from '../kubelet.ts'
 import { nameOf, namespaceOf, uidOf } from '../pods/pod.ts'
+import { type ContainerStats, runtimeLabels } from '../runtime/runtime.ts'
 
 const cpuOf = (s: ContainerStats) =>
   s.cpu ? { time: formatTime(s.cpu.timestamp), usageNanoCores: s.cpu.usageNanoCores ?? 0, usageCoreNanoSeconds: s.cpu.usageCoreNanoSeconds } : undefined

@@ -1,7 +1,7 @@
 import type { ContainerStatus as ApiContainerStatus, ResourceList } from '../../api/core/v1/types.generated.ts'
 import { milliValue, wholeValue } from '../../component-helpers/amounts.ts'
-import type { ContainerStatus } from '../cri/runtime.ts'
 import type { AnyContainer } from '../pods/pod.ts'
+import type { ContainerStatus } from '../runtime/runtime.ts'
 
 /**
  * The resources a container has: allocated requests, and the limits and requests in force. What a running container reports

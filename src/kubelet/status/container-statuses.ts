@@ -1,9 +1,9 @@
 import type { ContainerStatus as ApiContainerStatus, Container, ContainerState, Pod, VolumeMountStatus } from '../../api/core/v1/types.generated.ts'
 import { formatTime } from '../../apimachinery/time.ts'
-import type { ContainerStatus } from '../cri/runtime.ts'
 import type { AnyContainer } from '../pods/pod.ts'
 import { isSidecar } from '../pods/pod.ts'
 import type { PodState } from '../runtime/pod-state.ts'
+import type { ContainerStatus } from '../runtime/runtime.ts'
 import { restartsAfter, shouldStart } from '../sync/restart-policy.ts'
 import { resourcesOf } from './container-resources.ts'
 

@@ -2,7 +2,7 @@ import type { Duplex, Readable } from 'node:stream'
 import type { WebSocket } from 'ws'
 import type { Clock } from '../../base/index.ts'
 import { SpdyConnection, type SpdyStream, WebSocketChannels, writeTo } from '../../component-base/streaming/index.ts'
-import { RuntimeError, type StreamingRuntime } from '../cri/runtime.ts'
+import { RuntimeError, type StreamingRuntime } from '../runtime/runtime.ts'
 
 export const PORT_FORWARD = 'portforward.k8s.io'
 /** SPDY inside the binary messages of a WebSocket (KEP-4006). */

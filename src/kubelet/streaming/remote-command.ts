@@ -1,7 +1,7 @@
 import type { Duplex, Readable } from 'node:stream'
 import type { Clock } from '../../base/index.ts'
 import { acceptChannels, channel, SpdyConnection, type SpdyStream, writeTo } from '../../component-base/streaming/index.ts'
-import type { OutputStream, StreamingRuntime, StreamOptions, TerminalSize } from '../cri/runtime.ts'
+import type { OutputStream, StreamingRuntime, StreamOptions, TerminalSize } from '../runtime/runtime.ts'
 import { type CommandStatus, failureStatus, SUCCESS, statusOfExit } from './status.ts'
 import type { StreamTarget } from './target.ts'
 

@@ -17,7 +17,7 @@ import {
   V5,
   webSocketDuplex,
 } from '../../component-base/streaming/index.ts'
-import type { StreamingRuntime, StreamingUrls } from '../cri/runtime.ts'
+import type { StreamingRuntime, StreamingUrls } from '../runtime/runtime.ts'
 import { HttpError, type KubeletRequest } from '../server/request.ts'
 import { PORT_FORWARD, PORT_FORWARD_WEBSOCKET, servePortChannels, servePortStreams, TUNNEL } from './port-forward.ts'
 import { serveSpdyCommand, serveWebSocketCommand } from './remote-command.ts'

@@ -1,4 +1,4 @@
-import { RuntimeError } from '../cri/runtime.ts'
+import { RuntimeError } from '../runtime/runtime.ts'
 
 /** A `metav1.Status`, as far as the error channel has it. */
 export interface CommandStatus {

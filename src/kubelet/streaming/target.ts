@@ -1,4 +1,4 @@
-import type { ContainerRuntime } from '../cri/runtime.ts'
+import type { ContainerRuntime } from '../runtime/runtime.ts'
 
 /** What a streaming request asks for, found and checked. */
 export interface StreamTarget {

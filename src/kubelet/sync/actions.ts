@@ -1,8 +1,8 @@
 import type { Container, Pod } from '../../api/core/v1/types.generated.ts'
-import type { ContainerStatus, PodSandboxStatus } from '../cri/runtime.ts'
-import { runtimeAnnotations } from '../cri/runtime.ts'
 import { type AnyContainer, isHostNetwork, isSidecar } from '../pods/pod.ts'
 import { latestContainer, type PodState } from '../runtime/pod-state.ts'
+import type { ContainerStatus, PodSandboxStatus } from '../runtime/runtime.ts'
+import { runtimeAnnotations } from '../runtime/runtime.ts'
 import { containerHash } from './hash.ts'
 import { mayRestart, restartsAfter, shouldStart } from './restart-policy.ts'
 

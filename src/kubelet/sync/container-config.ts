@@ -4,6 +4,8 @@ import type { Pod, VolumeMount } from '../../api/core/v1/types.generated.ts'
 import type { Random } from '../../base/index.ts'
 import { milliValue, wholeValue } from '../../component-helpers/amounts.ts'
 import { computeQOSClass } from '../../component-helpers/qos.ts'
+import { expand } from '../env/expansion.ts'
+import { type AnyContainer, format, nameOf, namespaceOf, roleOf, specGracePeriod, uidOf } from '../pods/pod.ts'
 import {
   type ContainerConfig,
   type Image,
@@ -12,9 +14,7 @@ import {
   type Mount,
   runtimeAnnotations,
   runtimeLabels,
-} from '../cri/runtime.ts'
-import { expand } from '../env/expansion.ts'
-import { type AnyContainer, format, nameOf, namespaceOf, roleOf, specGracePeriod, uidOf } from '../pods/pod.ts'
+} from '../runtime/runtime.ts'
 import { bindSubPath, type Mounter } from '../volumes/mounter.ts'
 import { containerHash } from './hash.ts'
 import { milliToQuota, milliToShares, namespaceOptions, seccompOf, seLinux } from './sandbox-config.ts'

@@ -1,9 +1,9 @@
 import type { LifecycleHandler, Pod } from '../../api/core/v1/types.generated.ts'
 import type { Clock } from '../../base/index.ts'
-import { type ContainerRuntime, RuntimeError } from '../cri/runtime.ts'
 import { type AnyContainer, findContainer, format } from '../pods/pod.ts'
 import { httpRequest } from '../prober/http-request.ts'
 import { resolvePort } from '../prober/ports.ts'
+import { type ContainerRuntime, RuntimeError } from '../runtime/runtime.ts'
 
 export interface HookOptions {
   runtime: ContainerRuntime

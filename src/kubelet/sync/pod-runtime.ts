@@ -4,7 +4,6 @@ import type { Container, Pod, Secret } from '../../api/core/v1/types.generated.t
 import type { Clock, Random } from '../../base/index.ts'
 import type { EventRecorder } from '../../client/record/event-recorder.ts'
 import type { Logger } from '../../component-base/component.ts'
-import { type ContainerRuntime, type ContainerStatus, type LinuxContainerResources, type PodSandboxConfig, runtimeAnnotations } from '../cri/runtime.ts'
 import { buildEnvironment, type EnvironmentSources } from '../env/environment.ts'
 import type { FieldSources } from '../env/field-path.ts'
 import type { ImageManager } from '../images/image-manager.ts'
@@ -21,6 +20,7 @@ import {
   uidOf,
 } from '../pods/pod.ts'
 import { latestContainer, type PodState } from '../runtime/pod-state.ts'
+import { type ContainerRuntime, type ContainerStatus, type LinuxContainerResources, type PodSandboxConfig, runtimeAnnotations } from '../runtime/runtime.ts'
 import { restartCountOf } from '../status/container-statuses.ts'
 import { goDuration } from '../time.ts'
 import type { Mounter } from '../volumes/mounter.ts'

@@ -1,6 +1,6 @@
 import type { Container, Pod } from '../../api/core/v1/types.generated.ts'
-import type { ContainerStatus, LinuxContainerResources } from '../cri/runtime.ts'
 import { type AnyContainer, findContainer } from '../pods/pod.ts'
+import type { ContainerStatus, LinuxContainerResources } from '../runtime/runtime.ts'
 import { linuxResources } from './container-config.ts'
 
 /** One running container whose limits or shares are to change (KEP-1287). */

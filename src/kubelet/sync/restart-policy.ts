@@ -1,7 +1,7 @@
 import type { Container, Pod } from '../../api/core/v1/types.generated.ts'
-import type { ContainerStatus } from '../cri/runtime.ts'
 import type { AnyContainer } from '../pods/pod.ts'
 import { latestContainer, type PodState } from '../runtime/pod-state.ts'
+import type { ContainerStatus } from '../runtime/runtime.ts'
 
 /** The policy that counts for a container: its own, else the Pod's; ephemeral containers never restart. */
 export function policyOf(pod: Pod, container: AnyContainer): string {

@@ -3,6 +3,7 @@ import type { Pod, SeccompProfile } from '../../api/core/v1/types.generated.ts'
 import { milliValue } from '../../component-helpers/amounts.ts'
 import { amountValue, podLimits, podRequests } from '../../component-helpers/pod-requests.ts'
 import { computeQOSClass } from '../../component-helpers/qos.ts'
+import { allContainers, nameOf, namespaceOf, uidOf } from '../pods/pod.ts'
 import {
   type LinuxContainerResources,
   type NamespaceOption,
@@ -10,8 +11,7 @@ import {
   type PortMapping,
   runtimeLabels,
   type SecurityProfile,
-} from '../cri/runtime.ts'
-import { allContainers, nameOf, namespaceOf, uidOf } from '../pods/pod.ts'
+} from '../runtime/runtime.ts'
 
 export interface SandboxOptions {
   logDir: string

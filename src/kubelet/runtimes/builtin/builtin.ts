@@ -1,7 +1,15 @@
 import type { Clock, Random } from '../../../base/index.ts'
 import type { ComponentContext, Logger } from '../../../component-base/component.ts'
-import { type AuthConfig, type ContainerConfig, type Image, type ImageService, type ImageSpec, type PodSandboxConfig, RuntimeError } from '../../cri/runtime.ts'
 import { parseImageReference } from '../../images/reference.ts'
+import {
+  type AuthConfig,
+  type ContainerConfig,
+  type Image,
+  type ImageService,
+  type ImageSpec,
+  type PodSandboxConfig,
+  RuntimeError,
+} from '../../runtime/runtime.ts'
 import type { LogBuffer } from '../in-process/log-buffer.ts'
 import { type ContainerEngine, type ContainerRecord, type Exit, InProcessRuntime } from '../in-process/runtime.ts'
 

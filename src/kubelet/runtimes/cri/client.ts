@@ -1,5 +1,5 @@
 import type { Client as GrpcClient, ServiceError } from '@grpc/grpc-js'
-import { RuntimeError, type RuntimeErrorCode } from '../../cri/runtime.ts'
+import { RuntimeError, type RuntimeErrorCode } from '../../runtime/runtime.ts'
 import { type Message, MessageCodec, type MessageTable } from './message-codec.ts'
 import { criMessages } from './messages.generated.ts'
 

@@ -13,7 +13,7 @@ import type {
   PodSandboxMetadata,
   PodSandboxState,
   PodSandboxStatus,
-} from '../../cri/runtime.ts'
+} from '../../runtime/runtime.ts'
 import type { Message } from './message-codec.ts'
 
 /** Messages of runtime.v1 as the contract's shapes. */

@@ -1,4 +1,4 @@
-import type { RuntimeEvent } from '../../cri/runtime.ts'
+import type { RuntimeEvent } from '../../runtime/runtime.ts'
 import type { CriClient } from './client.ts'
 import { MessageCodec } from './message-codec.ts'
 

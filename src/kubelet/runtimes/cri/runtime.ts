@@ -1,4 +1,4 @@
-import { type ContainerRuntime, isRuntimeNotFound, RuntimeError, type RuntimeEvent } from '../../cri/runtime.ts'
+import { type ContainerRuntime, isRuntimeNotFound, RuntimeError, type RuntimeEvent } from '../../runtime/runtime.ts'
 import { type CriClient, connectCri } from './client.ts'
 import * as from from './from-wire.ts'
 import type { Message } from './message-codec.ts'

@@ -9,7 +9,7 @@ import type {
   NamespaceOption,
   PodSandboxConfig,
   PodSandboxFilter,
-} from '../../cri/runtime.ts'
+} from '../../runtime/runtime.ts'
 import type { Message } from './message-codec.ts'
 
 /** The contract's shapes as messages of runtime.v1. */

@@ -22,7 +22,7 @@ import {
   type RuntimeVersion,
   runtimeLabels,
   type StreamingRuntime,
-} from '../../cri/runtime.ts'
+} from '../../runtime/runtime.ts'
 import { LogBuffer } from './log-buffer.ts'
 
 /** How a container ended. */

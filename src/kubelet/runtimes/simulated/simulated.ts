@@ -1,5 +1,5 @@
 import type { Clock, Random } from '../../../base/index.ts'
-import { type ContainerConfig, type PodSandboxConfig, RuntimeError } from '../../cri/runtime.ts'
+import { type ContainerConfig, type PodSandboxConfig, RuntimeError } from '../../runtime/runtime.ts'
 import { type ContainerEngine, type ContainerRecord, type Exit, InProcessRuntime, type SandboxRecord } from '../in-process/runtime.ts'
 import { type Step, understandCommand } from './command.ts'
 import { SimulatedImages } from './images.ts'

@@ -1,6 +1,6 @@
 import type { PersistentVolume, Volume } from '../../../api/core/v1/types.generated.ts'
 import { formatTime } from '../../../apimachinery/time.ts'
-import type { KindRegistration, StrategyContext } from '../../../apiserver/registry/strategy.ts'
+import type { KindRegistration } from '../../../apiserver/registry/strategy.ts'
 import { deepCopy } from '../../../base/index.ts'
 import { ageOf } from '../../../component-helpers/age.ts'
 import { columnList } from '../../columns.ts'
