@@ -96,7 +96,8 @@ export function metadataStart(b: Uint8Array): number {
   return found
 }
 
-const GO_ORDER_BEFORE = ['name', 'generateName', 'namespace', 'selfLink', 'uid']
+/** Fields of metadata that come before resourceVersion in Go's order. */
+export const GO_ORDER_BEFORE: readonly string[] = ['name', 'generateName', 'namespace', 'selfLink', 'uid']
 
 /** Where the resourceVersion goes; undefined when there is no metadata. In typed objects it follows the uid, in objects with sorted keys it is sorted in. */
 export function splicePoint(b: Uint8Array): SplicePoint | undefined {

@@ -14,7 +14,7 @@ import {
 } from './interface.ts'
 import { CompactedError, FutureRevisionError, type KeyValue, type KV, type KVEvent, LeaseNotFoundError, type OpResult, prefixEnd, type TxnOp } from './kv/kv.ts'
 import { LeasePool } from './lease-pool.ts'
-import { encodeObject, StoredJson } from './stored-json.ts'
+import { encodeObject, rememberWritten, StoredJson } from './stored-json.ts'
 
 export interface ObjectStorageOptions {
   /** `/registry/pods`: with or without the slash that ends it. */
@@ -68,6 +68,7 @@ export class KVObjectStorage implements ObjectStorage {
 
   async create(key: string, object: KubeObject, options: WriteMeta = {}): Promise<StoredObject> {
     const bytes = encodeObject(object)
+    rememberWritten(bytes, object)
     const full = this.fullKey(key)
     const result = await this.withLease(options, (lease) =>
       this.kv.txn({
@@ -161,6 +162,7 @@ export class KVObjectStorage implements ObjectStorage {
         if (!seen) throw newInternalError(new Error(`update of ${JSON.stringify(key)} kept an object that does not exist`))
         return seen
       }
+      rememberWritten(bytes, next as KubeObject)
       const result = await this.withLease(options, (lease) =>
         this.kv.txn({
           compare: [{ key: full, target: 'mod', op: '=', value: seen?.resourceVersion ?? 0 }],

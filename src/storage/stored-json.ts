@@ -2,7 +2,7 @@ import { newInternalError } from '../apimachinery/errors.ts'
 import type { KubeObject } from '../apimachinery/object.ts'
 import { deepFreeze } from '../base/deep-freeze.ts'
 import type { StoredObject } from './interface.ts'
-import { labelsRange, splicePoint } from './json-splice.ts'
+import { GO_ORDER_BEFORE, labelsRange, splicePoint } from './json-splice.ts'
 
 const NO_LABELS: Readonly<Record<string, string>> = Object.freeze({})
 const HTML = /[<>&\u2028\u2029]/
@@ -18,6 +18,36 @@ export function encodeObject(object: KubeObject): Buffer {
   )
   if (!HTML.test(text)) return ownBytes(text)
   return ownBytes(text.replace(HTML_ALL, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`))
+}
+
+/**
+ * The objects that were just written, by their bytes: whoever hears of the write need not decode them. An entry lives as long as the
+ * bytes are in memory.
+ */
+const written = new WeakMap<Uint8Array, KubeObject>()
+
+/** Says what `bytes` were made from. The object must hold what decoding them would give and is never changed again. */
+export function rememberWritten(bytes: Uint8Array, object: KubeObject): void {
+  written.set(bytes, object)
+}
+
+/** With the revision it was stored at, where `splicePoint` puts it. */
+function withResourceVersion(object: KubeObject, resourceVersion: number): KubeObject {
+  const metadata: Record<string, unknown> = {}
+  const before = object.metadata as unknown as Record<string, unknown>
+  let goOrder: boolean | undefined
+  let placed = false
+  for (const name in before) {
+    if (name === 'resourceVersion' || name === 'selfLink') continue
+    goOrder ??= GO_ORDER_BEFORE.includes(name)
+    if (!placed && (goOrder ? !GO_ORDER_BEFORE.includes(name) : name === 'uid')) {
+      metadata.resourceVersion = String(resourceVersion)
+      placed = true
+    }
+    metadata[name] = before[name]
+  }
+  if (!placed) metadata.resourceVersion = String(resourceVersion)
+  return { ...object, metadata } as KubeObject
 }
 
 /** Memory of their own: a slice of the common pool would keep all that passing requests took from it, for as long as the object lives. */
@@ -46,6 +76,11 @@ export class StoredJson implements StoredObject {
 
   get object(): KubeObject {
     if (!this.parsed) {
+      const made = written.get(this.bytes)
+      if (made) {
+        this.parsed = deepFreeze(withResourceVersion(made, this.resourceVersion))
+        return this.parsed
+      }
       try {
         this.parsed = deepFreeze(JSON.parse(text(this.encoded()))) as KubeObject
       } catch (e) {

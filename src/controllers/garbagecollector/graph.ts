@@ -1,20 +1,46 @@
 import type { ObjectMeta, OwnerReference } from '../../apimachinery/meta/v1/types.generated.ts'
 import type { ResourceHandle } from '../../apimachinery/object.ts'
 
+const NOBODY: ReadonlySet<GraphNode> = new Set()
+
 /** One object of the cluster, or (virtual) one that others name as owner and nobody has seen. */
-export interface GraphNode {
+export class GraphNode {
   readonly uid: string
   handle: ResourceHandle | undefined
   apiVersion: string
   kind: string
   namespace: string
   name: string
-  owners: readonly OwnerReference[]
-  readonly dependents: Set<GraphNode>
+  owners: readonly OwnerReference[] = []
   virtual: boolean
-  deleting: boolean
+  deleting = false
   /** Waits with its deletion for its dependents. */
-  deletingDependents: boolean
+  deletingDependents = false
+  /** Most objects own nothing and have no set. */
+  private owned: Set<GraphNode> | undefined = undefined
+
+  constructor(init: Pick<GraphNode, 'uid' | 'handle' | 'apiVersion' | 'kind' | 'namespace' | 'name' | 'virtual'>) {
+    this.uid = init.uid
+    this.handle = init.handle
+    this.apiVersion = init.apiVersion
+    this.kind = init.kind
+    this.namespace = init.namespace
+    this.name = init.name
+    this.virtual = init.virtual
+  }
+
+  get dependents(): ReadonlySet<GraphNode> {
+    return this.owned ?? NOBODY
+  }
+
+  addDependent(node: GraphNode): void {
+    this.owned ??= new Set()
+    this.owned.add(node)
+  }
+
+  removeDependent(node: GraphNode): void {
+    this.owned?.delete(node)
+  }
 }
 
 export interface GraphSink {
@@ -85,7 +111,7 @@ export class OwnerGraph {
     this.nodes.delete(uid)
     for (const ref of node.owners) {
       const owner = this.nodes.get(ref.uid)
-      owner?.dependents.delete(node)
+      owner?.removeDependent(node)
       if (owner?.deletingDependents) this.sink.attemptToDelete(owner)
       if (owner?.virtual && owner.dependents.size === 0) this.nodes.delete(owner.uid)
     }
@@ -101,7 +127,7 @@ export class OwnerGraph {
   }
 
   private add(init: Pick<GraphNode, 'uid' | 'handle' | 'apiVersion' | 'kind' | 'namespace' | 'name' | 'virtual'>): GraphNode {
-    const node: GraphNode = { ...init, owners: [], dependents: new Set(), deleting: false, deletingDependents: false }
+    const node = new GraphNode(init)
     this.nodes.set(node.uid, node)
     return node
   }
@@ -124,7 +150,7 @@ export class OwnerGraph {
     } else if (owner.virtual && owner.namespace !== node.namespace) {
       this.sink.attemptToDelete(node)
     }
-    owner.dependents.add(node)
+    owner.addDependent(node)
   }
 
   private misplaced(node: GraphNode, ownerUid: string, known?: OwnerReference): void {
@@ -140,7 +166,7 @@ export class OwnerGraph {
     for (const [uid, ref] of before) {
       const owner = this.nodes.get(uid)
       const now = after.get(uid)
-      if (!now) owner?.dependents.delete(node)
+      if (!now) owner?.removeDependent(node)
       // An owner that waited for this object may go on.
       if (ref.blockOwnerDeletion && !now?.blockOwnerDeletion && owner) this.sink.attemptToDelete(owner)
       if (!now && owner?.virtual && owner.dependents.size === 0) this.nodes.delete(uid)
