@@ -75,15 +75,12 @@ export function writeEntries(owners: readonly Owner[]): ManagedFieldsEntry[] {
 }
 
 function entryOf(o: Owner): ManagedFieldsEntry {
-  return {
-    manager: o.manager,
-    operation: o.operation,
-    apiVersion: o.apiVersion,
-    ...(o.time === undefined ? {} : { time: o.time }),
-    fieldsType: 'FieldsV1',
-    fieldsV1: o.fields,
-    ...(o.subresource === '' ? {} : { subresource: o.subresource }),
-  } as ManagedFieldsEntry
+  const entry: Record<string, unknown> = { manager: o.manager, operation: o.operation, apiVersion: o.apiVersion }
+  if (o.time !== undefined) entry.time = o.time
+  entry.fieldsType = 'FieldsV1'
+  entry.fieldsV1 = o.fields
+  if (o.subresource !== '') entry.subresource = o.subresource
+  return entry as ManagedFieldsEntry
 }
 
 const text = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)

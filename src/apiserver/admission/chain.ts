@@ -1,60 +1,63 @@
+import type { GroupVersionResource } from '../../apimachinery/object.ts'
 import type { AdmissionAttributes, AdmissionOperation, AdmissionPlugin } from './admission.ts'
 
 const OPERATIONS: readonly AdmissionOperation[] = ['CREATE', 'UPDATE', 'DELETE', 'CONNECT']
 
 type Phase = 'admit' | 'validate'
+type ByOperation = Record<AdmissionOperation, readonly AdmissionPlugin[]>
 
-const MAX_REMEMBERED = 5000
+/** The plugins of one phase. */
+class PhasePlugins {
+  private readonly all: Readonly<ByOperation>
+  /** Those that look at a resource, by the object that callers name it with. */
+  private readonly narrowed = new WeakMap<GroupVersionResource, Partial<ByOperation>>()
+
+  constructor(plugins: readonly AdmissionPlugin[], phase: Phase) {
+    this.all = Object.fromEntries(OPERATIONS.map((op) => [op, plugins.filter((p) => p[phase] && p.handles(op))])) as unknown as ByOperation
+  }
+
+  handles(operation: AdmissionOperation): boolean {
+    return this.all[operation].length > 0
+  }
+
+  lookingAt({ operation, resource }: AdmissionAttributes): readonly AdmissionPlugin[] {
+    let found = this.narrowed.get(resource)
+    if (!found) {
+      found = {}
+      this.narrowed.set(resource, found)
+    }
+    found[operation] ??= this.all[operation].filter((p) => p.looksAt?.(resource) ?? true)
+    return found[operation]
+  }
+}
 
 /** The admission plugins in their order, sorted by what they handle. */
 export class AdmissionChain {
-  private readonly narrowed = new Map<string, readonly AdmissionPlugin[]>()
   readonly plugins: readonly AdmissionPlugin[]
-  private readonly mutating: Readonly<Record<AdmissionOperation, readonly AdmissionPlugin[]>>
-  private readonly validating: Readonly<Record<AdmissionOperation, readonly AdmissionPlugin[]>>
+  private readonly mutating: PhasePlugins
+  private readonly validating: PhasePlugins
 
   constructor(plugins: readonly AdmissionPlugin[]) {
     this.plugins = plugins
-    const pick = (phase: 'admit' | 'validate') =>
-      Object.fromEntries(OPERATIONS.map((op) => [op, plugins.filter((p) => p[phase] && p.handles(op))])) as unknown as Record<
-        AdmissionOperation,
-        readonly AdmissionPlugin[]
-      >
-    this.mutating = pick('admit')
-    this.validating = pick('validate')
+    this.mutating = new PhasePlugins(plugins, 'admit')
+    this.validating = new PhasePlugins(plugins, 'validate')
   }
 
   mutates(operation: AdmissionOperation): boolean {
-    return this.mutating[operation].length > 0
+    return this.mutating.handles(operation)
   }
 
   validates(operation: AdmissionOperation): boolean {
-    return this.validating[operation].length > 0
+    return this.validating.handles(operation)
   }
 
   /** Waits only for plugins that have to wait. */
   admit(attributes: AdmissionAttributes): Promise<void> | undefined {
-    return run(this.lookingAt('admit', this.mutating, attributes), 'admit', attributes, 0)
+    return run(this.mutating.lookingAt(attributes), 'admit', attributes, 0)
   }
 
   validate(attributes: AdmissionAttributes): Promise<void> | undefined {
-    return run(this.lookingAt('validate', this.validating, attributes), 'validate', attributes, 0)
-  }
-
-  private lookingAt(
-    phase: Phase,
-    all: Readonly<Record<AdmissionOperation, readonly AdmissionPlugin[]>>,
-    { operation, resource }: AdmissionAttributes,
-  ): readonly AdmissionPlugin[] {
-    const key = `${phase} ${operation} ${resource.resource}.${resource.version}.${resource.group}`
-    let found = this.narrowed.get(key)
-    if (!found) {
-      found = all[operation].filter((p) => p.looksAt?.(resource) ?? true)
-      // As many as there are resources, and custom ones come and go.
-      if (this.narrowed.size >= MAX_REMEMBERED) this.narrowed.clear()
-      this.narrowed.set(key, found)
-    }
-    return found
+    return run(this.validating.lookingAt(attributes), 'validate', attributes, 0)
   }
 }
 

@@ -1,9 +1,10 @@
+import type { ResourceInfo } from '../../api/scheme.ts'
 import { newBadRequest, newNotFound } from '../../apimachinery/errors.ts'
-import type { GroupVersionKind, KubeObject } from '../../apimachinery/object.ts'
+import type { GroupVersionKind, GroupVersionResource, KubeObject } from '../../apimachinery/object.ts'
 import { quote } from '../../apimachinery/quote.ts'
 import type { StructSchema } from '../../apimachinery/schema/schema.ts'
 import { isPathSegmentName } from '../../apimachinery/validation/names.ts'
-import type { AdmissionOperation } from '../admission/admission.ts'
+import type { AdmissionAttributes, AdmissionOperation } from '../admission/admission.ts'
 import type { AdmissionChain } from '../admission/chain.ts'
 import type { Authorizer } from '../authorization/authorizer.ts'
 import { forbiddenError } from '../authorization/refusal.ts'
@@ -108,6 +109,20 @@ export function managerOf(context: RequestContext, options: WriteRequest): strin
 const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]/u
 const UNPRINTABLE_ALL = /[\p{C}\p{Zl}\p{Zp}]/gu
 
+type Mutable<T> = { -readonly [K in keyof T]: T[K] }
+
+const resources = new WeakMap<ResourceInfo, GroupVersionResource>()
+
+/** The same object for the same resource: what the chain finds out about it, it remembers by the object. */
+function resourceOf(info: ResourceInfo): GroupVersionResource {
+  let found = resources.get(info)
+  if (!found) {
+    found = { group: info.group, version: info.version, resource: info.resource }
+    resources.set(info, found)
+  }
+  return found
+}
+
 /** Admission of one write, bound to its request. */
 export class AdmissionGate {
   private readonly environment: HandlerEnvironment
@@ -126,27 +141,29 @@ export class AdmissionGate {
     this.subresource = target.subresource
   }
 
-  private attributes(operation: AdmissionOperation, object: KubeObject | undefined, old: KubeObject | undefined) {
+  private attributes(operation: AdmissionOperation, object: KubeObject | undefined, old: KubeObject | undefined): AdmissionAttributes {
     const { context, endpoint } = this.target
-    return {
+    const { info } = endpoint
+    const attributes: Mutable<AdmissionAttributes> = {
       operation,
-      resource: { group: endpoint.info.group, version: endpoint.info.version, resource: endpoint.info.resource },
+      resource: resourceOf(info),
       kind: { group: this.kind.group, version: this.kind.version, kind: this.kind.kind },
       subresource: this.subresource,
-      namespace: endpoint.info.namespaced
+      namespace: info.namespaced
         ? this.target.namespace
-        : endpoint.info.resource === 'namespaces' && endpoint.info.group === ''
+        : info.resource === 'namespaces' && info.group === ''
           ? (object?.metadata.name ?? this.target.name)
           : '',
       name: this.target.name !== '' ? this.target.name : (object?.metadata.name ?? ''),
-      ...(object ? { object } : {}),
-      ...(old ? { oldObject: old } : {}),
       options: this.options,
       user: context.user,
       dryRun: this.dryRun,
-      annotate: (key: string, value: string) => context.annotate(key, value),
-      warn: (message: string) => context.warn(message),
+      annotate: (key, value) => context.annotate(key, value),
+      warn: (message) => context.warn(message),
     }
+    if (object) attributes.object = object
+    if (old) attributes.oldObject = old
+    return attributes
   }
 
   /** Mutation; returns the object, which may be another than the one handed in. */
