@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { type BareServer, startBare } from './bare.ts'
+import { type Bare, bareServer } from './bare.ts'
 import { type Connection, cpuMs, pause, remove, type Started, scratch, up } from './cluster.ts'
 import { HttpClient } from './http-client.ts'
 import { load } from './load.ts'
@@ -20,7 +20,7 @@ export const api: Bench = {
     const delays = join(dir, 'loop-delay.json')
     const env = { ...process.env, BENCH_LOOP_DELAY: delays, NODE_OPTIONS: `--require ${join(import.meta.dirname, 'loop-delay.cjs')}` }
     try {
-      const bare = await startBare()
+      const bare = await bareServer()
       try {
         const cluster = await up(join(dir, 'data'), { env })
         try {
@@ -29,7 +29,7 @@ export const api: Bench = {
           cluster.down()
         }
       } finally {
-        bare.close()
+        await bare.stop()
       }
     } finally {
       remove(dir)
@@ -43,7 +43,7 @@ export const api: Bench = {
  */
 const OF_BARE = { create: 0.52, get: 0.44, update: 0.43, patch: 0.39, delete: 0.45, createOne: 1.36, getOne: 2.06 }
 
-async function measure(cluster: Started, bare: BareServer, delays: string, tell: (row: Row) => void): Promise<void> {
+async function measure(cluster: Started, bare: Bare, delays: string, tell: (row: Row) => void): Promise<void> {
   const { connection, pid } = cluster
   /** The same moment's rate of the bare server: reads, or writes. */
   const ofBare = (kind: 'create' | 'get', clients: number, ms: number) =>
