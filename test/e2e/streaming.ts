@@ -105,15 +105,6 @@ function noise(length: number): Buffer {
   return b
 }
 
-/** Pods need it, and it comes a moment after the namespace. */
-async function serviceAccount(s: Session): Promise<void> {
-  for (const deadline = performance.now() + LIMIT_MS; ; ) {
-    if ((await s.kubectl(['get', 'serviceaccount', 'default'])).code === 0) return
-    if (performance.now() > deadline) throw new Error('no service account')
-    await new Promise((r) => setTimeout(r, 200))
-  }
-}
-
 async function runningPods(s: Session, count: number): Promise<void> {
   for (const deadline = performance.now() + LIMIT_MS; ; ) {
     const { stdout } = await s.kubectl(['get', 'pods', '-o', 'jsonpath={.items[*].status.phase}'])
@@ -326,7 +317,7 @@ export async function main(a: Arguments): Promise<number> {
     const before = traces(s.cluster.folder, runtime)
     try {
       await s.cluster.up()
-      await serviceAccount(s)
+      await s.cluster.settled()
       await (runtime === 'real' ? real(s, a.megabytes) : simulated(s))
     } catch (e) {
       s.failed.push(runtime)

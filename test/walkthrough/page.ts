@@ -4,7 +4,7 @@
  *
  *   <!-- real -->       only where containers are real       <!-- simulated -->  only where they are simulated
  *   <!-- once -->       compared once, not repeated until the cluster has got there
- *   <!-- background --> runs beside what follows and is compared at the end of the page (or at `<!-- end -->`)
+ *   <!-- background --> runs beside what follows and is compared at the end of the page
  *   <!-- exit N -->     the command ends with this exit code
  *   <!-- seconds N -->  how long the cluster may take to get there
  *
