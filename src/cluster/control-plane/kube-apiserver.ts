@@ -176,7 +176,10 @@ async function openStore(
   // In one process etcd may come a moment later, or stop and come back: it is waited for once, and looked up at each call.
   if (environment.inProcess) await environment.etcds.waitFor(urls, signal)
   if (own !== undefined || environment.inProcess)
-    return { kv: forwardingKV(() => urls.map((u) => environment.etcds.lookup(u)).find((k) => k !== undefined)), close: async () => {} }
+    return {
+      kv: forwardingKV(() => urls.map((u) => environment.etcds.lookup(u)).find((k) => k !== undefined), new URL(urls[0] as string).host),
+      close: async () => {},
+    }
   if (!environment.connectStore) throw new Error(`no etcd answers at ${urls.join(', ')}`)
   const file = (name: string) => (flags.string(name) === '' ? undefined : files.read(flags.string(name)))
   const [ca, cert, key] = await Promise.all([file('etcd-cafile'), file('etcd-certfile'), file('etcd-keyfile')])

@@ -9,7 +9,7 @@ it('lets a watch cache live through a stop and a restart of its store', async ()
   const clock = new VirtualClock()
   const first = createMemoryKV({ clock })
   let now: MemoryKV | undefined = first
-  const kv = forwardingKV(() => now)
+  const kv = forwardingKV(() => now, '127.0.0.1:2379')
   const cacher = createCacher(kv, { prefix: '/registry/pods', clock })
   const pod = (name: string) => ({ kind: 'Pod', apiVersion: 'v1', metadata: { name, namespace: 'd' } }) as KubeObject
   await cacher.create('d/a', pod('a'))
@@ -25,7 +25,9 @@ it('lets a watch cache live through a stop and a restart of its store', async ()
   const kept = first.fork()
   now = undefined
   await first.close()
-  await expect(cacher.create('d/b', pod('b'))).rejects.toThrow('connection refused')
+  await expect(cacher.create('d/b', pod('b'))).rejects.toThrow(
+    'rpc error: code = Unavailable desc = connection error: desc = "transport: Error while dialing: dial tcp 127.0.0.1:2379: connect: connection refused"',
+  )
   await expect(cacher.list({})).rejects.toMatchObject({ code: 429 })
   now = kept
   await clock.advance(30_000)

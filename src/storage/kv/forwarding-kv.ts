@@ -1,11 +1,11 @@
 import {
+  connectionRefused,
   type KeyValue,
   type KV,
   type KVWatch,
   type RangeRequest,
   type RangeResult,
   type RevisionMeta,
-  StoreUnavailableError,
   type TxnRequest,
   type TxnResult,
   type WatchRequest,
@@ -17,11 +17,13 @@ import {
  */
 export class ForwardingKV implements KV {
   private readonly find: () => KV | undefined
+  private readonly address: string
   private lastRevision = 1
   private lastCompacted = 0
 
-  constructor(find: () => KV | undefined) {
+  constructor(find: () => KV | undefined, address: string) {
     this.find = find
+    this.address = address
   }
 
   get revision(): number {
@@ -60,7 +62,7 @@ export class ForwardingKV implements KV {
   watch(request: WatchRequest): KVWatch {
     const kv = this.find()
     if (kv) return kv.watch(request)
-    const error = refused()
+    const error = connectionRefused(this.address)
     queueMicrotask(() => request.onClose?.({ error }))
     return { cancel() {}, progress: () => Promise.reject(error) }
   }
@@ -101,15 +103,12 @@ export class ForwardingKV implements KV {
 
   private store(): KV {
     const kv = this.find()
-    if (!kv) throw refused()
+    if (!kv) throw connectionRefused(this.address)
     return kv
   }
 }
 
-function refused(): StoreUnavailableError {
-  return new StoreUnavailableError('connection error: desc = "transport: Error while dialing: connection refused"')
-}
-
-export function forwardingKV(find: () => KV | undefined): ForwardingKV {
-  return new ForwardingKV(find)
+/** @param address `host:port` where the store would listen: callers are told as if they had dialled it */
+export function forwardingKV(find: () => KV | undefined, address: string): ForwardingKV {
+  return new ForwardingKV(find, address)
 }

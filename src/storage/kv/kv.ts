@@ -197,6 +197,12 @@ export class StoreUnavailableError extends Error {
   }
 }
 
+/** What a Go client of etcd says when nobody listens at `host:port`. */
+export const connectionRefused = (address: string): StoreUnavailableError =>
+  new StoreUnavailableError(
+    `rpc error: code = Unavailable desc = connection error: desc = "transport: Error while dialing: dial tcp ${address}: connect: connection refused"`,
+  )
+
 /** The end of the range of all keys that start with `prefix`. */
 export function prefixEnd(prefix: string): string {
   for (let i = prefix.length - 1; i >= 0; i--) {

@@ -1,7 +1,15 @@
 import type { Client, ClientDuplexStream, ClientOptions, ServiceError } from '@grpc/grpc-js'
 import type { Message } from '../etcdpb/codec.ts'
 import type { Method } from '../etcdpb/messages.ts'
-import { CompactedError, FutureRevisionError, LeaseExistsError, LeaseNotFoundError, RequestTooLargeError, StoreUnavailableError } from '../kv.ts'
+import {
+  CompactedError,
+  connectionRefused,
+  FutureRevisionError,
+  LeaseExistsError,
+  LeaseNotFoundError,
+  RequestTooLargeError,
+  StoreUnavailableError,
+} from '../kv.ts'
 import { DuplicateKeyError } from '../mvcc/evaluate.ts'
 
 export interface EtcdConnection {
@@ -24,8 +32,14 @@ export function fromGrpc(error: unknown, current = 0): Error {
   if (details.includes('lease already exists')) return new LeaseExistsError()
   if (details.includes('duplicate key given')) return new DuplicateKeyError()
   if (details.includes('request is too large')) return new RequestTooLargeError()
-  // Cancelled, deadline exceeded, unavailable: nobody knows whether it happened.
-  if (code === 1 || code === 4 || code === 14) return new StoreUnavailableError(details)
+  // Nobody knows whether it happened. In the words of a Go client, which users may have read before.
+  if (code === 1) return new StoreUnavailableError('context canceled')
+  if (code === 4) return new StoreUnavailableError('context deadline exceeded')
+  if (code === 14) {
+    const refused = /connect ECONNREFUSED (\S+:\d+)/.exec(details)?.[1]
+    if (refused) return connectionRefused(refused)
+    return new StoreUnavailableError(details.startsWith('etcdserver: ') ? details : `rpc error: code = Unavailable desc = ${details}`)
+  }
   return new Error(details, { cause: error })
 }
 

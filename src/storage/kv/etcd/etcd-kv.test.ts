@@ -28,6 +28,16 @@ describe('over our own server', () => {
   kvContract('etcd client over our own server', { open: () => openEtcdKV({ endpoints: [server.url], clock }), realTime: true, runs: 10 })
 })
 
+it('nobody listening is told as a Go client tells it', async () => {
+  const kv = createMemoryKV({ clock, autoCompaction: false })
+  const server = await serveEtcd(kv, { clock, port: 0 })
+  await server.close()
+  await kv.close()
+  await expect(openEtcdKV({ endpoints: [server.url], clock })).rejects.toThrow(
+    `rpc error: code = Unavailable desc = connection error: desc = "transport: Error while dialing: dial tcp 127.0.0.1:${server.port}: connect: connection refused"`,
+  )
+})
+
 describe('over an etcd that does not answer progress requests', () => {
   it('a watch is waited for no longer than etcd itself would', async () => {
     const kv = createMemoryKV({ clock, autoCompaction: false })
