@@ -18,7 +18,7 @@ import {
   SharedPodSource,
 } from '../kubelet/index.ts'
 import type { NodeConnection } from '../registry/core/pod/connect.ts'
-import { followingTransport } from './control-plane/component-client.ts'
+import { firstTime, followingTransport } from './control-plane/component-client.ts'
 import type { EndpointTable } from './endpoint-table.ts'
 
 export interface NodesOptions {
@@ -78,9 +78,14 @@ export class Nodes {
 
   /** A client of the API server as this node, in-process. */
   nodeClient(nodeName: string): Client {
-    const { apiServers, server } = this.options
+    const { apiServers, server, clock } = this.options
     return createClient(
-      followingTransport(() => apiServers.lookup(server), { name: `system:node:${nodeName}`, groups: ['system:nodes'] }, server),
+      followingTransport(
+        () => apiServers.lookup(server),
+        { name: `system:node:${nodeName}`, groups: ['system:nodes'] },
+        server,
+        firstTime(apiServers, server, clock),
+      ),
       { userAgent: 'kubelet' },
     )
   }

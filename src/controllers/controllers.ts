@@ -40,11 +40,13 @@ export interface ControllerDescriptor {
   readonly account: string
   /** @default true */
   readonly onByDefault?: boolean
+  /** Starts before the others: without it a new cluster takes no Pod. @default false */
+  readonly first?: boolean
   /** Resolves after the context's signal has aborted; undefined when the options do not let it run. */
   start(context: ControllerContext, options: ControllerManagerOptions): Promise<void> | undefined
 }
 
-/** All controllers, in the order in which they start. The garbage collector is last: it shares what the others watch. */
+/** All controllers, in the order in which they start, but for the first. The garbage collector is last: it shares what the others watch. */
 export const controllers: readonly ControllerDescriptor[] = [
   {
     name: 'serviceaccount-token-controller',
@@ -78,6 +80,7 @@ export const controllers: readonly ControllerDescriptor[] = [
     name: 'serviceaccount-controller',
     aliases: ['serviceaccount'],
     account: 'service-account-controller',
+    first: true,
     start: (c) => new ServiceAccountController(c).run(),
   },
   {
@@ -111,7 +114,13 @@ export const controllers: readonly ControllerDescriptor[] = [
     account: 'node-controller',
     start: (c, o) => (o.allocateNodeCidrs ? new NodeIpamController(c, o).run() : undefined),
   },
-  { name: 'node-lifecycle-controller', aliases: ['nodelifecycle'], account: 'node-controller', start: (c, o) => new NodeLifecycleController(c, o).run() },
+  {
+    name: 'node-lifecycle-controller',
+    aliases: ['nodelifecycle'],
+    account: 'node-controller',
+    first: true,
+    start: (c, o) => new NodeLifecycleController(c, o).run(),
+  },
   { name: 'taint-eviction-controller', aliases: [], account: 'node-controller', start: (c) => new TaintEvictionController(c).run() },
   {
     name: 'pod-garbage-collector-controller',

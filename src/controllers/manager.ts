@@ -3,10 +3,11 @@ import { resources } from '../api/handles.generated.ts'
 import { EventBroadcaster, InformerFactory, LeaderElector, referenceTo } from '../client/index.ts'
 import { createFeatureGates } from '../component-base/featuregate/feature-gates.ts'
 import type { ControllerContext } from '../controller-runtime/index.ts'
-import { controllers, isControllerEnabled } from './controllers.ts'
+import { type ControllerDescriptor, controllers, isControllerEnabled } from './controllers.ts'
 import type { ControllerManagerContext } from './options.ts'
 
 const NAME = 'kube-controller-manager'
+const FIRST_MS = 1000
 
 /**
  * The controller manager: waits for its lease, runs the controllers, and gives the lease up at the end. Resolves after the
@@ -49,10 +50,10 @@ async function runControllers(context: ControllerManagerContext, signal: AbortSi
   const gates = context.gates ?? createFeatureGates()
   const list = options.controllers ?? ['*']
   const running: Promise<void>[] = []
-  for (const controller of controllers) {
+  const start = (controller: ControllerDescriptor) => {
     if (!isControllerEnabled(controller, list)) {
       log.v(1).info('Controller is disabled', { controller: controller.name })
-      continue
+      return
     }
     const own: ControllerContext = {
       client: options.clientFor?.(controller.account) ?? client,
@@ -67,11 +68,21 @@ async function runControllers(context: ControllerManagerContext, signal: AbortSi
     const run = controller.start(own, options)
     if (!run) {
       log.v(1).info('Skipping controller', { controller: controller.name })
-      continue
+      return
     }
     running.push(run.catch((error) => log.error('Controller failed', { controller: controller.name, err: String((error as Error)?.stack ?? error) })))
   }
+  for (const controller of controllers) if (controller.first) start(controller)
   informers.start(signal)
+  // Their lists shall not queue behind everybody's; after a moment the others start whatever holds these up.
+  const waited = new AbortController()
+  const late = clock.setTimeout(() => waited.abort(), FIRST_MS)
+  const stop = () => waited.abort()
+  signal.addEventListener('abort', stop, { once: true })
+  await informers.waitForSync(waited.signal).catch(() => {})
+  signal.removeEventListener('abort', stop)
+  late.cancel()
+  for (const controller of controllers) if (!controller.first && !signal.aborted) start(controller)
   log.v(1).info('Started controllers', { count: running.length })
   await Promise.all(running)
   await aborted(signal)

@@ -1,6 +1,6 @@
 import { type rbacv1, resources } from '../../api/index.ts'
 import { isAlreadyExists } from '../../apimachinery/errors.ts'
-import type { KubeObject, ResourceHandle } from '../../apimachinery/object.ts'
+import { type KubeObject, objectKey, type ResourceHandle } from '../../apimachinery/object.ts'
 import type { Client } from '../../client/client.ts'
 
 const GROUP = 'rbac.authorization.k8s.io'
@@ -48,11 +48,25 @@ export function kubeadmRbac(): { handle: ResourceHandle; object: KubeObject }[] 
 
 /** Makes what is missing of them. */
 export async function ensureKubeadmRbac(client: Client): Promise<void> {
-  for (const { handle, object } of kubeadmRbac()) {
-    try {
-      await client.resource(handle).namespace(object.metadata.namespace).create(object)
-    } catch (error) {
-      if (!isAlreadyExists(error)) throw error
-    }
-  }
+  const wanted = kubeadmRbac()
+  const there = new Set<string>()
+  const key = (handle: ResourceHandle, object: KubeObject) => `${handle.resource} ${objectKey(object)}`
+  await Promise.all(
+    [...new Set(wanted.map(({ handle }) => handle))].map(async (handle) => {
+      for (const object of (await client.resource(handle).list()).items) there.add(key(handle, object))
+    }),
+  )
+  await Promise.all(
+    wanted
+      .filter(({ handle, object }) => !there.has(key(handle, object)))
+      .map(({ handle, object }) =>
+        client
+          .resource(handle)
+          .namespace(object.metadata.namespace)
+          .create(object)
+          .catch((error: unknown) => {
+            if (!isAlreadyExists(error)) throw error
+          }),
+      ),
+  )
 }

@@ -57,7 +57,7 @@ export function componentClient(options: ComponentClientOptions): ComponentClien
   }
   const user = certificateUser(t.ca, t.cert, options.clock.now())
   const lookup = () => options.apiServers.lookup(t.server)
-  const firstSeen = firstReady(options.apiServers, t.server, options.clock)
+  const firstSeen = firstTime(options.apiServers, t.server, options.clock, (server) => server.ready)
   return {
     client: make(followingTransport(lookup, user, t.server, firstSeen), options.userAgent),
     asServiceAccount: (name) => make(followingTransport(lookup, serviceAccountUser(name), t.server, firstSeen), `${options.userAgent}/${name}`),
@@ -78,17 +78,22 @@ export function certificateUser(ca: string | Uint8Array | undefined, certificate
 const FIRST_WAIT_MS = 2000
 
 /**
- * Components and the server start together. Who asks before the server was there for the first time is told when it is ready, or after a
- * moment that it is not: without that, it would sleep through the server's start. Later a stopped server is a refused connection, at once.
+ * Components and the server start together. Who asks before the server was there for the first time waits until it is, and `until`, or for a
+ * moment: without that, it would sleep through the server's start. Later a stopped server is a refused connection, at once.
  */
-function firstReady(servers: EndpointTable<ApiServer>, url: string, clock: Clock): () => Promise<void> {
+export function firstTime(
+  servers: EndpointTable<ApiServer>,
+  url: string,
+  clock: Clock,
+  until: (server: ApiServer) => Promise<void> = () => Promise.resolve(),
+): () => Promise<void> {
   let waiting: Promise<void> | undefined
   const wait = async () => {
     const stop = new AbortController()
     const late = clock.setTimeout(() => stop.abort(new Error('not there yet')), FIRST_WAIT_MS)
     try {
       const server = await servers.waitFor([url], stop.signal)
-      await Promise.race([server.ready, new Promise<void>((resolve) => stop.signal.addEventListener('abort', () => resolve(), { once: true }))])
+      await Promise.race([until(server), new Promise<void>((resolve) => stop.signal.addEventListener('abort', () => resolve(), { once: true }))])
     } catch {
       // Refused, as the caller will see.
     } finally {

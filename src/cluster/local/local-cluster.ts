@@ -1,6 +1,7 @@
 import { mkdir, readFile } from 'node:fs/promises'
+import type { Server } from 'node:net'
 import { join } from 'node:path'
-import { resources } from '../../api/index.ts'
+import { type corev1, resources } from '../../api/index.ts'
 import type { ApiServer } from '../../apiserver/server.ts'
 import { type Clock, type Random, systemClock, systemRandom } from '../../base/index.ts'
 import type { Client } from '../../client/client.ts'
@@ -30,6 +31,7 @@ import { type ClusterState, type DataDir, replaceFile } from './data-dir.ts'
 import { unmountBelow } from './leftovers.ts'
 import { NodeContainers } from './node-containers.ts'
 import { releaseStaleLeases } from './stale-leases.ts'
+import { waitForObject } from './wait-for-object.ts'
 
 export interface LocalClusterOptions {
   dir: DataDir
@@ -38,6 +40,8 @@ export interface LocalClusterOptions {
   containerRuntimeEndpoint?: string
   demoImages: boolean
   registryMirrors: readonly { registry: string; url: string }[]
+  /** Holds etcd's port until etcd listens there for the first time. */
+  etcdListener?: Server
   logSink: LogSink
   verbosity: number
   /** Told of each step as it ends. */
@@ -48,6 +52,8 @@ const SERVICE_RANGE = '10.96.0.0/12'
 const POD_RANGE = '10.244.0.0/16'
 const FIRST_POD_RANGE = '10.244.0.0/24'
 const READY_TIMEOUT_MS = 60_000
+const CONTROLLERS_TIMEOUT_MS = 10_000
+const RETRY_MS = 20
 
 /** A cluster on this machine, in this process: a kubelet that runs the control plane from its manifests, and everything else from there. */
 export class LocalCluster {
@@ -60,10 +66,13 @@ export class LocalCluster {
   private readonly server: string
   private pki: Pki | undefined
   private containers: NodeContainers | undefined
-  private fatal: Error | undefined
+  /** Aborted with the reason why no start can succeed. */
+  private readonly fatal = new AbortController()
+  private etcdListener: Server | undefined
 
   constructor(options: LocalClusterOptions) {
     this.options = options
+    this.etcdListener = options.etcdListener
     this.server = `https://127.0.0.1:${options.state.securePort}`
     this.nodes = new Nodes({
       clock: this.clock,
@@ -106,14 +115,32 @@ export class LocalCluster {
     await this.step('manifests', () => this.writeManifests(nodeIP))
     const main = await this.step(state.runtime === 'cri' ? 'containerd' : 'simulated runtime', () => runtime)
     await this.step('kubelet', async () => this.startFirstNode(main, nodeIP))
-    await this.step('API server', () => this.waitForApi())
-    await releaseStaleLeases(this.adminClient(), this.options.state.nodeName, startedAt).catch(() => {})
-    await Promise.all([this.step('node Ready', () => this.waitForNode(state.nodeName)), ensureKubeadmRbac(this.adminClient())])
-    await Promise.all([this.labelControlPlane(), settled])
+    const admin = this.adminClient()
+    await this.step('API server', async () => {
+      await this.within('the API server did not become ready', async (signal) => {
+        await this.apiServers.waitFor([this.server], signal)
+        // Before the components ask for them, which they do when the server is ready.
+        const released = releaseStaleLeases(admin, state.nodeName, startedAt).catch(() => {})
+        await this.waitForApi(signal)
+        await released
+      })
+    })
+    await Promise.all([
+      this.step('node Ready', async () => {
+        await this.within(`node ${state.nodeName} did not become Ready`, (signal) => this.waitForNode(state.nodeName, isReady, signal))
+        await this.labelControlPlane()
+      }),
+      this.step('controllers', () => this.waitForControllers([state.nodeName])),
+      ensureKubeadmRbac(admin),
+      settled,
+    ])
     for (const [i, name] of state.simulatedNodes.entries()) this.nodes.startSimulated(name, i)
     if (state.simulatedNodes.length > 0)
       await this.step(`${state.simulatedNodes.length} simulated nodes`, async () => {
-        for (const name of state.simulatedNodes) await this.waitForNode(name)
+        await Promise.all(
+          state.simulatedNodes.map((name) => this.within(`node ${name} did not become Ready`, (signal) => this.waitForNode(name, isReady, signal))),
+        )
+        await this.waitForControllers(state.simulatedNodes)
       })
   }
 
@@ -203,14 +230,16 @@ export class LocalCluster {
         const { openEmbeddedKV } = await import('../../storage/kv/embedded/embedded-kv.ts')
         // A store that cannot be opened will not open by trying again: the start ends with its reason.
         return openEmbeddedKV({ path, clock: this.clock }).catch((e) => {
-          this.fatal = e instanceof Error ? e : new Error(String(e))
+          this.fatal.abort(e instanceof Error ? e : new Error(String(e)))
           throw e
         })
       },
       serveStore: async (kv, o) => {
         const { serveEtcd } = await import('../../storage/kv/server/serve-etcd.ts')
         const tls = o.tls && { cert: o.tls.cert, key: o.tls.key, ...(o.tls.clientCA ? { ca: o.tls.clientCA } : {}) }
-        return serveEtcd(kv, { clock: this.clock, host: o.host, port: o.port, name: o.name, ...(tls ? { tls } : {}) })
+        const listener = o.port === state.etcdPort ? this.etcdListener : undefined
+        this.etcdListener = undefined
+        return serveEtcd(kv, { clock: this.clock, host: o.host, port: o.port, name: o.name, ...(tls ? { tls } : {}), ...(listener ? { listener } : {}) })
       },
       inProcess: true,
       listen: true,
@@ -251,27 +280,76 @@ export class LocalCluster {
     await this.adminClient().resource(resources.corev1.nodes).patch(this.options.state.nodeName, 'merge', { metadata: { labels } })
   }
 
-  private async waitForApi(): Promise<void> {
+  private async waitForApi(signal: AbortSignal): Promise<void> {
     const client = this.adminClient()
-    await this.until(async () => (await client.raw({ path: '/readyz' })).status === 200, 'the API server did not become ready')
-  }
-
-  private async waitForNode(name: string): Promise<void> {
-    const nodes = this.adminClient().resource(resources.corev1.nodes)
-    await this.until(async () => {
-      const node = await nodes.get(name)
-      return node.status.conditions?.some((c) => c.type === 'Ready' && c.status === 'True') ?? false
-    }, `node ${name} did not become Ready`)
-  }
-
-  private async until(condition: () => Promise<boolean>, failure: string): Promise<void> {
-    for (const start = this.clock.monotonic(); ; ) {
-      if (await condition().catch(() => false)) return
-      if (this.fatal) throw this.fatal
-      if (this.clock.monotonic() - start > READY_TIMEOUT_MS) throw new Error(`${failure} within ${READY_TIMEOUT_MS / 1000} s: see ${this.options.dir.log}`)
-      await this.clock.sleep(5)
+    for (;;) {
+      const server = await this.apiServers.waitFor([this.server], signal)
+      await unlessAborted(server.ready, signal)
+      // Not all hooks may have succeeded, and then another server comes.
+      const answer = await client.raw({ path: '/readyz' }).catch(() => undefined)
+      if (answer?.status === 200) return
+      await this.clock.sleep(RETRY_MS, signal)
     }
   }
+
+  private waitForNode(name: string, asWanted: (node: corev1.Node) => boolean, signal: AbortSignal): Promise<void> {
+    return waitForObject(this.adminClient().resource(resources.corev1.nodes), name, asWanted, this.clock, signal)
+  }
+
+  /**
+   * Until a first Pod can be made and finds its node: the account it runs as is there, and nodes have no taint any more. A controller
+   * manager that its owner changed may never see to that, so this wait is short and its end no failure.
+   */
+  private async waitForControllers(nodes: readonly string[]): Promise<void> {
+    const accounts = this.adminClient().resource(resources.corev1.serviceaccounts).namespace('default')
+    await this.within(
+      'controllers did not make the cluster ready for Pods',
+      (signal) =>
+        Promise.all([
+          waitForObject(accounts, 'default', () => true, this.clock, signal),
+          ...nodes.map((name) => this.waitForNode(name, (node) => !isTainted(node), signal)),
+        ]),
+      CONTROLLERS_TIMEOUT_MS,
+    ).catch((e: Error) => {
+      if (this.fatal.signal.aborted) throw e
+      this.logger('k8ts').warn(e.message)
+    })
+  }
+
+  /** @throws Error when the work takes longer, or the cluster cannot start at all */
+  private async within<T>(failure: string, work: (signal: AbortSignal) => Promise<T>, ms = READY_TIMEOUT_MS): Promise<T> {
+    const stop = new AbortController()
+    const { signal: fatal } = this.fatal
+    const fail = () => stop.abort(fatal.reason)
+    if (fatal.aborted) fail()
+    fatal.addEventListener('abort', fail)
+    const late = this.clock.deadline(() => stop.abort(new Error(`${failure} within ${ms / 1000} s: see ${this.options.dir.log}`)), ms)
+    try {
+      return await unlessAborted(work(stop.signal), stop.signal)
+    } finally {
+      late.cancel()
+      fatal.removeEventListener('abort', fail)
+    }
+  }
+}
+
+function isReady(node: corev1.Node): boolean {
+  return node.status.conditions?.some((c) => c.type === 'Ready' && c.status === 'True') ?? false
+}
+
+/** By the node controller, which has not seen yet that the node is Ready. */
+function isTainted(node: corev1.Node): boolean {
+  return node.spec?.taints?.some((t) => t.key === 'node.kubernetes.io/not-ready' || t.key === 'node.kubernetes.io/unreachable') ?? false
+}
+
+/** The work's outcome, or the signal's reason if that comes first. */
+function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => reject(signal.reason)
+    if (signal.aborted) onAbort()
+    signal.addEventListener('abort', onAbort, { once: true })
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort))
+  })
 }
 
 const COMPONENTS = new Set(['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'])

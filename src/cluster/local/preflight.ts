@@ -1,5 +1,5 @@
 import { access, constants, statfs } from 'node:fs/promises'
-import { createServer } from 'node:net'
+import { createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { Containerd } from '../containerd/containerd.ts'
 
@@ -24,25 +24,36 @@ export async function checkDisk(dir: string): Promise<void> {
 
 /** @throws PreflightError when somebody listens there */
 export async function checkPort(host: string, port: number, flag: string): Promise<void> {
-  const error = await tryListen(host, port)
-  if (!error) return
+  const listener = await tryListen(host, port)
+  if (!(listener instanceof Error)) return new Promise((resolve) => listener.close(() => resolve()))
+  const error: NodeJS.ErrnoException = listener
   if (error.code === 'EADDRINUSE')
     throw new PreflightError(`port ${port} of ${host} is taken by another program: stop it, or choose another port with --${flag}`)
   if (error.code === 'EACCES') throw new PreflightError(`port ${port} of ${host} needs more rights: choose one above 1023 with --${flag}`)
   throw new PreflightError(`cannot listen on ${host}:${port} (${error.code}): choose another address with --bind-address`)
 }
 
-/** The first free port from `from` on. */
-export async function freePort(host: string, from: number): Promise<number> {
-  for (let port = from; port < from + 100; port++) if (!(await tryListen(host, port))) return port
+/** A port that somebody listens on already, so that no other cluster chooses it: who serves there takes the listener's socket over. */
+export interface HeldPort {
+  readonly port: number
+  /** Ends every connection until then. */
+  readonly listener: Server
+}
+
+/** The first free port from `from` on, held from now on: between a look and a use, another start would find it free too. */
+export async function holdFreePort(host: string, from: number): Promise<HeldPort> {
+  for (let port = from; port < from + 100; port++) {
+    const listener = await tryListen(host, port)
+    if (!(listener instanceof Error)) return { port, listener }
+  }
   throw new PreflightError(`no port from ${from} to ${from + 99} of ${host} is free`)
 }
 
-function tryListen(host: string, port: number): Promise<NodeJS.ErrnoException | undefined> {
+function tryListen(host: string, port: number): Promise<Server | NodeJS.ErrnoException> {
   return new Promise((resolve) => {
-    const server = createServer()
+    const server = createServer((socket) => socket.destroy())
     server.once('error', (e) => resolve(e))
-    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(undefined)))
+    server.listen({ host, port, exclusive: true }, () => resolve(server))
   })
 }
 

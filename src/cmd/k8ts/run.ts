@@ -96,6 +96,10 @@ function commandHelp(c: Command): string {
 }
 
 function processIO(): CommandIO {
+  // Whoever read has seen enough: `k8ts up --detach | head -1`.
+  process.stdout.on('error', (e: NodeJS.ErrnoException) => {
+    if (e.code !== 'EPIPE') throw e
+  })
   return {
     out: (text) => void process.stdout.write(text),
     err: (text) => void process.stderr.write(text),

@@ -4,7 +4,7 @@ import { serveControl } from '../../cluster/local/control-socket.ts'
 import { type ClusterState, prepareDataDir, readState, writeState } from '../../cluster/local/data-dir.ts'
 import { LocalCluster } from '../../cluster/local/local-cluster.ts'
 import { mergeKubeconfig } from '../../cluster/local/merge-kubeconfig.ts'
-import { checkDisk, checkPort, chooseRuntime, freePort, PreflightError, registryReachable } from '../../cluster/local/preflight.ts'
+import { checkDisk, checkPort, chooseRuntime, type HeldPort, holdFreePort, PreflightError, registryReachable } from '../../cluster/local/preflight.ts'
 import { type ParsedFlags, UsageError } from '../../component-base/flags/index.ts'
 import { version } from '../../component-base/index.ts'
 import { CommandError, type CommandIO } from './command.ts'
@@ -76,8 +76,11 @@ async function start(f: ParsedFlags, io: CommandIO, say: (line: string) => void)
     })()
     return stopping
   }
+  let etcd: HeldPort | undefined
   try {
-    const state = await decideState(f, dir, say, nodes)
+    const decided = await decideState(f, dir, say, nodes)
+    etcd = await holdFreePort('127.0.0.1', decided.etcdPort)
+    const state: ClusterState = { ...decided, etcdPort: etcd.port }
     await checkPort(state.bindAddress, state.securePort, 'secure-port')
     await writeState(dir, state)
     const demo =
@@ -90,6 +93,7 @@ async function start(f: ParsedFlags, io: CommandIO, say: (line: string) => void)
       ...(f.string('container-runtime-endpoint') ? { containerRuntimeEndpoint: f.string('container-runtime-endpoint') } : {}),
       demoImages: demo,
       registryMirrors: mirrors,
+      etcdListener: etcd.listener,
       logSink: await logFile(dir.log),
       verbosity: f.int('v'),
       onStep: (name, ms) => say(`  ${name.padEnd(24)} ${Math.round(ms).toString().padStart(6)} ms`),
@@ -104,11 +108,13 @@ async function start(f: ParsedFlags, io: CommandIO, say: (line: string) => void)
     say(`next:\n  kubectl get nodes -o wide\n  kubectl create deployment nginx --image=nginx --replicas=3\n  k8ts status`)
   } catch (e) {
     await cluster?.stop({ containers: false }).catch(() => {})
+    etcd?.listener.close()
     await control.close()
     throw e
   }
 }
 
+/** What this start runs with; etcd's port is where to look for a free one from. */
 async function decideState(f: ParsedFlags, dir: ReturnType<typeof dataDirOf>, say: (line: string) => void, nodes: number): Promise<ClusterState> {
   const before = await readState(dir)
   const asked = f.string('runtime')
@@ -139,7 +145,7 @@ async function decideState(f: ParsedFlags, dir: ReturnType<typeof dataDirOf>, sa
     nodeName,
     runtime,
     securePort: f.has('secure-port') ? f.int('secure-port') : (before?.securePort ?? 6443),
-    etcdPort: await freePort('127.0.0.1', f.has('etcd-port') ? f.int('etcd-port') : (before?.etcdPort ?? 2379)),
+    etcdPort: f.has('etcd-port') ? f.int('etcd-port') : (before?.etcdPort ?? 2379),
     bindAddress: f.has('bind-address') ? f.string('bind-address') : (before?.bindAddress ?? '127.0.0.1'),
     simulatedNodes,
   }

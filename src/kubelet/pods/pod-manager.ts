@@ -113,6 +113,7 @@ export class PodManager {
     return this.refused.has(uidOf(pod)) ? pod : undefined
   }
 
+  /** Their mirrors can be made, or are known, now. */
   wakeStatic(): void {
     for (const w of this.workers.values()) if (isStatic(w.pod)) w.wake()
   }
@@ -126,6 +127,7 @@ export class PodManager {
       synced: () => {
         const first = !this.told[source]
         this.told[source] = true
+        if (first && source === 'api') this.wakeStatic()
         if (first && this.synced) this.options.onSynced()
       },
     }
@@ -246,6 +248,8 @@ export class PodManager {
   mirror(pod: Pod): void {
     const { client, clock, log } = this.options
     const worker = this.workers.get(uidOf(pod))
+    // Which mirrors there are is known then, and the worker is woken.
+    if (worker && !this.told.api) return
     const work = ensureMirror(client, pod, this.mirrors.get(fullName(pod)), this.options.node()).catch((error: Error) => {
       log.v(4).info('mirror pod not made yet', { pod: format(pod), err: error.message })
       return false

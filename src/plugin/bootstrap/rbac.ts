@@ -33,9 +33,15 @@ async function reconcileAll(context: HookContext, isEnabled: (gate: string) => b
   const policy = defaultPolicy(isEnabled)
   const { clusterroles, clusterrolebindings, roles, rolebindings } = resources.rbacv1
   const failures: Error[] = []
+  const namespaces = new Map<string, Promise<void>>()
+  const ensured = (name: string): Promise<void> => {
+    let made = namespaces.get(name)
+    if (!made) namespaces.set(name, (made = ensureNamespace(context.client, name)))
+    return made
+  }
   const all = async <T extends KubeObject>(handle: ResourceHandle<T>, wanted: readonly T[], decide: (want: T, have: T) => Reconciliation<T>) => {
     try {
-      await reconcileKind(context, handle, wanted, decide, failures)
+      await reconcileKind(context, handle, wanted, decide, failures, ensured)
     } catch (error) {
       failures.push(error as Error)
     }
@@ -52,6 +58,7 @@ async function reconcileKind<T extends KubeObject>(
   wanted: readonly T[],
   decide: (want: T, have: T) => Reconciliation<T>,
   failures: Error[],
+  ensured: (namespace: string) => Promise<void>,
 ): Promise<void> {
   const stored = new Map((await client.resource(handle).list()).items.map((o) => [objectKey(o), o]))
   const one = async (want: T): Promise<void> => {
@@ -61,7 +68,7 @@ async function reconcileKind<T extends KubeObject>(
     for (let attempt = 0; ; attempt++) {
       try {
         if (!have) {
-          if (namespace?.startsWith('kube-')) await ensureNamespace(client, namespace)
+          if (namespace?.startsWith('kube-')) await ensured(namespace)
           if (await createIfMissing(client, handle, want)) return
           have = await api.get(name ?? '')
         }

@@ -17,6 +17,8 @@ export interface ServeEtcdOptions {
   host?: string
   /** 0: any free one. */
   port: number
+  /** Listens on that port already: its socket is taken over. */
+  listener?: Listener
   /** PEM texts. With `ca`, clients must show a certificate of it. */
   tls?: { cert: string; key: string; ca?: string }
   /** The member's name in the cluster of one. @default default */
@@ -259,10 +261,12 @@ export async function serveEtcd(kv: KV, options: ServeEtcdOptions): Promise<Etcd
   listener.on('tlsClientError', () => undefined)
   await new Promise<void>((resolve, reject) => {
     listener.once('error', reject)
-    listener.listen(options.port, host, () => {
+    const listening = () => {
       listener.off('error', reject)
       resolve()
-    })
+    }
+    if (options.listener) listener.listen(options.listener, listening)
+    else listener.listen(options.port, host, listening)
   })
   const { port } = listener.address() as AddressInfo
   url = `${tls ? 'https' : 'http'}://${shownHost}:${port}`
