@@ -29,7 +29,7 @@ const PATH = '/api/v1/namespaces/default/configmaps'
 
 let last = 0
 let first = 0
-const counts: number[] = []
+const counts = new Array<number>(job.watchers).fill(0)
 
 function came(index: number, bytes: number): void {
   counts[index] = (counts[index] as number) + bytes
@@ -76,7 +76,6 @@ const list = await (await HttpClient.open(job.connection)).request('GET', `${PAT
 const path = `${PATH}?watch=1&resourceVersion=${/"resourceVersion":"(\d+)"/.exec(list.body.toString())?.[1]}`
 let events = 0
 let tail = Buffer.alloc(0)
-counts.push(0)
 reader.stream(path, (chunk) => {
   const data = tail.length > 0 ? Buffer.concat([tail, chunk]) : chunk
   let at = 0
@@ -88,7 +87,7 @@ reader.stream(path, (chunk) => {
   came(0, chunk.length)
 })
 for (let i = 1; i < job.watchers; i += 50) {
-  await Promise.all(Array.from({ length: Math.min(50, job.watchers - i) }, (_, k) => (counts.push(0), count(i + k, path))))
+  await Promise.all(Array.from({ length: Math.min(50, job.watchers - i) }, (_, k) => count(i + k, path)))
 }
 await new Promise((resolve) => setTimeout(resolve, OPENED_MS))
 counts.fill(0)

@@ -52,8 +52,6 @@ export interface StoredObject {
   encoded(): Uint8Array
   /** The same with a line's end, as one object is sent. */
   line?(): Uint8Array
-  /** Other encoded forms by media type, kept here by whoever makes them; shared by all who send this object. */
-  wire?: Map<string, Uint8Array>
 }
 
 export interface StorageListOptions {
@@ -92,6 +90,8 @@ export interface StorageWatchOptions {
   sendInitialEvents?: boolean
   bookmarks?: boolean
   filter?(object: StoredObject): boolean
+  /** Filters of the same name, over the same resource, say the same of every object: their watches are served together. */
+  filterName?: string
   /** Only objects whose index of this name has this value: narrows what `filter` is asked about; `filter` must say the same. */
   index?: { name: string; value: string }
   /** When the caller will end the watch, ms from now: a bookmark comes shortly before. */

@@ -62,7 +62,6 @@ export class StoredJson implements StoredObject {
   readonly key: string
   readonly bytes: Uint8Array
   readonly resourceVersion: number
-  wire: Map<string, Uint8Array> | undefined = undefined
   /** Where the resourceVersion goes, with a comma after it: -1 not looked for yet, -2 the place is not so simple. */
   private spliceAt = -1
   private parsed: KubeObject | undefined = undefined

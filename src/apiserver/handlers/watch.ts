@@ -1,5 +1,6 @@
 import type { ResourceInfo } from '../../api/scheme.ts'
 import { newInternalError, StatusError } from '../../apimachinery/errors.ts'
+import { encodeJSON } from '../../apimachinery/json/index.ts'
 import type { KubeObject } from '../../apimachinery/object.ts'
 import type { Timer } from '../../base/clock.ts'
 import type { StorageEvent, StorageWatch, StorageWatchOptions } from '../../storage/interface.ts'
@@ -32,7 +33,10 @@ export async function handleWatch(
   if (target.namespace !== '') options.namespace = target.namespace
   else if (selection.namespace) options.namespace = selection.namespace
   if (selection.name !== undefined && selection.name !== '') options.name = selection.name
-  if (selection.filter) options.filter = selection.filter
+  if (selection.filter) {
+    options.filter = selection.filter
+    options.filterName = [endpoint.info.version, request.labelSelector, request.fieldSelector, target.name].join('\0')
+  }
   if (version !== undefined) options.resourceVersion = version
   if (request.sendInitialEvents !== undefined) options.sendInitialEvents = request.sendInitialEvents
   else if (version === undefined || version === 0) options.sendInitialEvents = true
@@ -52,7 +56,8 @@ export async function handleWatch(
 
 /** Events in one form. */
 interface EventEncoder {
-  frame(event: StorageEvent): Uint8Array | undefined
+  /** All of them, one after another; the same bytes for everybody who is given the same array. */
+  frames(events: readonly StorageEvent[]): Uint8Array
   error(status: unknown): Uint8Array
   /** For in-process readers. */
   decoded(event: StorageEvent): { type: string; object: unknown }
@@ -103,7 +108,7 @@ class WatchRun implements WatchBody {
           sink.events?.(events.map((e) => encoder.decoded(e)))
           return undefined
         }
-        if (sink.write(joinFrames(events, encoder), events.length)) return sink.drained?.()
+        if (sink.write(encoder.frames(events), events.length)) return sink.drained?.()
         end()
         return undefined
       },
@@ -122,24 +127,70 @@ class WatchRun implements WatchBody {
   }
 }
 
-function joinFrames(events: readonly StorageEvent[], encoder: EventEncoder): Uint8Array {
-  if (events.length === 1) return encoder.frame(events[0] as StorageEvent) ?? EMPTY
-  const frames: Uint8Array[] = []
-  for (const event of events) {
-    const frame = encoder.frame(event)
-    if (frame) frames.push(frame)
-  }
-  return Buffer.concat(frames)
-}
+const encoders = new WeakMap<Endpoint, Map<string, EventEncoder>>()
 
-const EMPTY = new Uint8Array(0)
-
+/** One encoder for all watches of an endpoint that want the same form; tables have a state of their own. */
 function eventEncoder(environment: HandlerEnvironment, target: Target, form: Negotiated): EventEncoder {
   const { endpoint } = target
-  const plainJSON = form.mediaType === JSON_TYPE && form.as === undefined
-  if (plainJSON && !endpoint.converts) return new JSONEvents(endpoint)
-  const maker = form.as === 'Table' ? environment.responder.tableMaker(target.context, endpoint, form) : undefined
-  return new ShapedEvents(environment, endpoint, form, maker)
+  if (form.as === 'Table') return new TableEvents(endpoint, environment.responder.tableMaker(target.context, endpoint, form))
+  let known = encoders.get(endpoint)
+  if (!known) {
+    known = new Map()
+    encoders.set(endpoint, known)
+  }
+  const name = `${form.mediaType} ${form.as} ${form.asVersion}`
+  let encoder = known.get(name)
+  if (!encoder) {
+    const plainJSON = form.mediaType === JSON_TYPE && form.as === undefined && !endpoint.converts
+    encoder = plainJSON ? new JSONEvents(endpoint) : new ShapedEvents(environment, endpoint, form)
+    known.set(name, encoder)
+  }
+  return encoder
+}
+
+/** Frames of events lately encoded, kept for other watches that see the same. */
+const MEMO_FRAMES = 64
+const MEMO_BYTES = 128 * 1024
+const EMPTY = new Uint8Array(0)
+
+/** Encodes an event once for all watches, and a batch of them too. */
+abstract class SharedEvents implements EventEncoder {
+  protected readonly endpoint: Endpoint
+  private batch: readonly StorageEvent[] | undefined
+  private joined: Uint8Array = EMPTY
+  private readonly memo = new Map<StorageEvent, Uint8Array>()
+  private memoBytes = 0
+
+  constructor(endpoint: Endpoint) {
+    this.endpoint = endpoint
+  }
+
+  protected abstract frame(event: StorageEvent): Uint8Array
+  abstract error(status: unknown): Uint8Array
+  abstract decoded(event: StorageEvent): { type: string; object: unknown }
+
+  frames(events: readonly StorageEvent[]): Uint8Array {
+    if (events.length === 1) return this.remembered(events[0] as StorageEvent)
+    if (this.batch === events) return this.joined
+    this.joined = Buffer.concat(events.map((event) => this.remembered(event)))
+    this.batch = events
+    return this.joined
+  }
+
+  private remembered(event: StorageEvent): Uint8Array {
+    const known = this.memo.get(event)
+    if (known) return known
+    const frame = this.frame(event)
+    if (frame.length > MEMO_BYTES) return frame
+    this.memo.set(event, frame)
+    this.memoBytes += frame.length
+    for (const [old, { length }] of this.memo) {
+      if (this.memo.size <= MEMO_FRAMES && this.memoBytes <= MEMO_BYTES) break
+      this.memo.delete(old)
+      this.memoBytes -= length
+    }
+    return frame
+  }
 }
 
 const HEADS = {
@@ -149,33 +200,21 @@ const HEADS = {
 } as const
 const TAIL = Buffer.from('}\n')
 
-/** JSON of the stored version: the line of an event is made once and shared by all who watch. */
-class JSONEvents implements EventEncoder {
-  private readonly endpoint: Endpoint
-
-  constructor(endpoint: Endpoint) {
-    this.endpoint = endpoint
-  }
-
-  frame(event: StorageEvent): Uint8Array {
-    if (event.type === 'BOOKMARK')
-      return Buffer.from(`${JSON.stringify({ type: 'BOOKMARK', object: bookmarkObject(this.endpoint.info, event, this.endpoint.zero) })}\n`)
-    const { object } = event
-    object.wire ??= new Map()
-    const known = object.wire.get(event.type)
-    if (known) return known
+/** JSON of the stored version: the stored bytes as they are. */
+class JSONEvents extends SharedEvents {
+  protected frame(event: StorageEvent): Uint8Array {
+    if (event.type === 'BOOKMARK') return jsonLine('BOOKMARK', spokenObject(this.endpoint, event))
     const head = HEADS[event.type]
-    const body = object.encoded()
+    const body = event.object.encoded()
     const line = Buffer.allocUnsafe(head.length + body.length + TAIL.length)
     line.set(head, 0)
     line.set(body, head.length)
     line.set(TAIL, head.length + body.length)
-    object.wire.set(event.type, line)
     return line
   }
 
   error(status: unknown): Uint8Array {
-    return Buffer.from(`${JSON.stringify({ type: 'ERROR', object: status })}\n`)
+    return jsonLine('ERROR', status)
   }
 
   decoded(event: StorageEvent): { type: string; object: unknown } {
@@ -185,23 +224,19 @@ class JSONEvents implements EventEncoder {
   }
 }
 
-/** Every other form. */
-class ShapedEvents implements EventEncoder {
+/** Other versions, protobuf, metadata only. */
+class ShapedEvents extends SharedEvents {
   private readonly environment: HandlerEnvironment
-  private readonly endpoint: Endpoint
   private readonly form: Negotiated
-  private readonly maker: TableMaker | undefined
-  private first = true
 
-  constructor(environment: HandlerEnvironment, endpoint: Endpoint, form: Negotiated, maker: TableMaker | undefined) {
+  constructor(environment: HandlerEnvironment, endpoint: Endpoint, form: Negotiated) {
+    super(endpoint)
     this.environment = environment
-    this.endpoint = endpoint
     this.form = form
-    this.maker = maker
   }
 
-  frame(event: StorageEvent): Uint8Array | undefined {
-    if (this.form.as === 'PartialObjectMetadataList') return undefined
+  protected frame(event: StorageEvent): Uint8Array {
+    if (this.form.as === 'PartialObjectMetadataList') return EMPTY
     const { type, object } = this.decoded(event)
     return this.encode(type, object)
   }
@@ -211,24 +246,52 @@ class ShapedEvents implements EventEncoder {
   }
 
   decoded(event: StorageEvent): { type: string; object: unknown } {
-    const object = event.type === 'BOOKMARK' ? bookmarkObject(this.endpoint.info, event, this.endpoint.zero) : this.endpoint.fromStorage(event.object.object)
-    return { type: event.type, object: this.shape(object) }
-  }
-
-  private shape(object: KubeObject): unknown {
-    if (this.maker) {
-      const withColumns = this.first
-      this.first = false
-      return this.maker.single(object, withColumns)
-    }
-    if (this.form.as === 'PartialObjectMetadata') return partialMetadata(object, this.form.asVersion as string)
-    return object
+    const object = spokenObject(this.endpoint, event)
+    return { type: event.type, object: this.form.as === 'PartialObjectMetadata' ? partialMetadata(object, this.form.asVersion as string) : object }
   }
 
   private encode(type: string, object: unknown): Uint8Array {
-    if (this.form.mediaType === JSON_TYPE) return Buffer.from(`${JSON.stringify({ type, object })}\n`)
-    return this.environment.responder.encoder.watchFrame(type, object)
+    return this.form.mediaType === JSON_TYPE ? jsonLine(type, object) : this.environment.responder.encoder.watchFrame(type, object)
   }
+}
+
+/** Tables of one row; the first one tells the columns. */
+class TableEvents implements EventEncoder {
+  private readonly endpoint: Endpoint
+  private readonly maker: TableMaker
+  private first = true
+
+  constructor(endpoint: Endpoint, maker: TableMaker) {
+    this.endpoint = endpoint
+    this.maker = maker
+  }
+
+  frames(events: readonly StorageEvent[]): Uint8Array {
+    return Buffer.concat(
+      events.map((event) => {
+        const { type, object } = this.decoded(event)
+        return jsonLine(type, object)
+      }),
+    )
+  }
+
+  error(status: unknown): Uint8Array {
+    return jsonLine('ERROR', status)
+  }
+
+  decoded(event: StorageEvent): { type: string; object: unknown } {
+    const withColumns = this.first
+    this.first = false
+    return { type: event.type, object: this.maker.single(spokenObject(this.endpoint, event), withColumns) }
+  }
+}
+
+function jsonLine(type: string, object: unknown): Uint8Array {
+  return Buffer.from(`${encodeJSON({ type, object })}\n`)
+}
+
+function spokenObject(endpoint: Endpoint, event: StorageEvent): KubeObject {
+  return event.type === 'BOOKMARK' ? bookmarkObject(endpoint.info, event, endpoint.zero) : endpoint.fromStorage(event.object.object)
 }
 
 function bookmarkObject(info: ResourceInfo, event: Extract<StorageEvent, { type: 'BOOKMARK' }>, zero: Readonly<Record<string, unknown>> = {}): KubeObject {

@@ -4,12 +4,12 @@ import type { AddressInfo } from 'node:net'
 import type { Duplex, Readable } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
 import type { Credentials } from '../authentication/authenticator.ts'
-import type { ApiRequest, ApiResponse, WatchHandle } from '../request/api-request.ts'
+import type { ApiRequest, ApiResponse, WatchHandle, WatchSink } from '../request/api-request.ts'
 import { readAll } from './body.ts'
 import { compress, wantsGzip } from './compression.ts'
 import { bearerToken, flatHeaders, splitTarget } from './headers.ts'
 import { HijackedAnswer, writeUpgradeRefusal } from './upgrade.ts'
-import { StreamSink } from './watch-sink.ts'
+import { ChunkSink, Chunks, StreamSink } from './watch-sink.ts'
 
 export interface ListenOptions {
   /** @default 127.0.0.1 */
@@ -37,6 +37,7 @@ type Serve = (request: ApiRequest) => Promise<ApiResponse>
 export async function listenHTTPS(serve: Serve, options: ListenOptions, closeAll: (graceMs: number) => Promise<void>): Promise<Listener> {
   const sessions = new Set<ServerHttp2Session>()
   const sockets = new Set<Duplex>()
+  const chunks = new Chunks()
   const server: Http2SecureServer = createSecureServer({
     cert: options.cert,
     key: options.key,
@@ -69,7 +70,7 @@ export async function listenHTTPS(serve: Serve, options: ListenOptions, closeAll
   })
   server.on('request', (request, response) => {
     if (request.httpVersionMajor === 2) return
-    serveMessage(serve, request as unknown as IncomingMessage, response as unknown as ServerResponse).catch(() =>
+    serveMessage(serve, request as unknown as IncomingMessage, response as unknown as ServerResponse, chunks).catch(() =>
       (request as unknown as IncomingMessage).socket.destroy(),
     )
   })
@@ -181,7 +182,7 @@ async function serveStream(serve: Serve, stream: ServerHttp2Stream, raw: Incomin
   }
 }
 
-async function serveMessage(serve: Serve, message: IncomingMessage, out: ServerResponse): Promise<void> {
+async function serveMessage(serve: Serve, message: IncomingMessage, out: ServerResponse, chunks: Chunks): Promise<void> {
   const headers = flatHeaders(message.headers)
   const { path, query } = splitTarget(message.url ?? '/')
   const socket = message.socket as TLSSocket
@@ -205,9 +206,11 @@ async function serveMessage(serve: Serve, message: IncomingMessage, out: ServerR
   const head: Record<string, string | string[] | number> = {}
   for (const name in response.headers) head[name] = response.headers[name] as string
   if (response.watch || response.stream) {
+    const byChunks = response.watch !== undefined && out.socket !== null && message.httpVersionMinor > 0
+    if (byChunks) head['transfer-encoding'] = 'chunked'
     out.writeHead(response.status, head)
     out.flushHeaders()
-    pump(response, out, (handle) => out.once('close', () => handle?.stop()))
+    pump(response, out, (handle) => out.once('close', () => handle?.stop()), byChunks ? new ChunkSink(out as never, chunks) : undefined)
     return
   }
   const body = await bodyOf(response, headers, head)
@@ -223,9 +226,14 @@ async function serveMessage(serve: Serve, message: IncomingMessage, out: ServerR
 const ONE_WRITE_BYTES = 16 * 1024
 
 /** Sends an endless body. */
-function pump(response: ApiResponse, out: NodeJS.WritableStream & { destroyed?: boolean }, onClose: (handle: WatchHandle | undefined) => void): void {
+function pump(
+  response: ApiResponse,
+  out: NodeJS.WritableStream & { destroyed?: boolean },
+  onClose: (handle: WatchHandle | undefined) => void,
+  sink?: WatchSink,
+): void {
   if (response.watch) {
-    const handle = response.watch.start(new StreamSink(out as never))
+    const handle = response.watch.start(sink ?? new StreamSink(out as never))
     onClose(handle)
     return
   }

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
-import { StreamSink } from './watch-sink.ts'
+import { ChunkSink, Chunks, StreamSink } from './watch-sink.ts'
 
 const MB = 1024 * 1024
 const turn = () => new Promise((r) => setImmediate(r))
@@ -38,4 +38,23 @@ test('a reader that goes frees who waits; one that never reads is cut off, and w
   expect(i).toBeGreaterThan(20)
   expect(i).toBeLessThan(40)
   expect(stuck.destroyed).toBe(true)
+})
+
+test('chunks are made once for all who are sent the same, and an empty one never', () => {
+  const chunks = new Chunks()
+  const frames = Buffer.from('{"type":"ADDED"}\n')
+  const sockets = [new PassThrough(), new PassThrough()]
+  let ends = 0
+  const sinks = sockets.map((socket) => new ChunkSink({ socket, end: () => ends++, destroyed: false } as never, chunks))
+  const made = chunks.of(frames)
+  for (const sink of sinks) {
+    expect(sink.write(frames)).toBe(true)
+    expect(sink.write(Buffer.alloc(0))).toBe(true)
+    sink.end()
+    sink.end()
+    expect(sink.write(frames)).toBe(false)
+  }
+  expect(chunks.of(frames)).toBe(made)
+  expect(ends).toBe(2)
+  for (const socket of sockets) expect(String(socket.read())).toBe('11\r\n{"type":"ADDED"}\n\r\n')
 })

@@ -9,6 +9,7 @@ import { createObjectStorage, type KVObjectStorage, nameOfKey, scope } from '../
 import { SortedMap } from '../sorted-map.ts'
 import type { StoredJson } from '../stored-json.ts'
 import { CacheEvent, EventRing } from './event-ring.ts'
+import { FanOut } from './fan-out.ts'
 import { Snapshots } from './snapshots.ts'
 import { Watcher } from './watcher.ts'
 import { type Indexer, WatcherIndex } from './watcher-index.ts'
@@ -54,6 +55,7 @@ export class Cacher implements ObjectStorage {
   private readonly kv: KV
   private readonly clock: Clock
   private readonly watchers: WatcherIndex
+  private readonly fanOut: FanOut
   private readonly snapshots: Snapshots
   private readonly backoff: Backoff
   private readonly options: CacherOptions
@@ -72,6 +74,7 @@ export class Cacher implements ObjectStorage {
     this.clock = options.clock
     this.storage = createObjectStorage(kv, options)
     this.watchers = new WatcherIndex(new Map(Object.entries(options.indexers ?? {})))
+    this.fanOut = new FanOut(options.clock, () => this.loaded?.revision ?? 0)
     this.snapshots = new Snapshots(options.clock)
     this.backoff = new Backoff(options.clock, { initialMs: 100, maxMs: 10_000 })
   }
@@ -286,6 +289,7 @@ export class Cacher implements ObjectStorage {
     const { loaded } = this
     this.loaded = undefined
     loaded?.watch.cancel()
+    this.fanOut.clear()
     this.snapshots.clear()
     this.stopBookmarks()
     for (const watcher of [...this.watchers.values()]) watcher.close(error)
@@ -294,7 +298,6 @@ export class Cacher implements ObjectStorage {
 
   private apply(loaded: Loaded, revision: number, events: readonly KVEvent[]): void {
     const time = this.clock.monotonic()
-    const touched: Watcher[] = []
     for (const { type, kv } of events) {
       const key = kv.key.slice(this.storage.prefix.length)
       const previous = loaded.rows.get(key)
@@ -304,13 +307,13 @@ export class Cacher implements ObjectStorage {
       const event = new CacheEvent({ revision: kv.modRevision, key, object, previous, time })
       loaded.ring.push(event)
       if (this.watchers.size === 0) continue
-      this.watchers.candidates(event, (watcher) => {
-        const seen = watcher.see(event)
-        if (seen && watcher.collect(seen)) touched.push(watcher)
+      this.watchers.candidates(event, (group) => {
+        const seen = group.view.see(event)
+        if (seen) this.fanOut.add(group, seen)
       })
     }
     this.advance(loaded, revision)
-    for (const watcher of touched) watcher.flush()
+    this.fanOut.flush()
   }
 
   private advance(loaded: Loaded, revision: number): void {
@@ -420,7 +423,7 @@ export class Cacher implements ObjectStorage {
     } else if (start > 0) {
       const events: StorageEvent[] = []
       for (const event of ring.after(start)) {
-        const seen = watcher.see(event)
+        const seen = watcher.view.see(event)
         if (seen) events.push(seen)
       }
       watcher.from = Math.max(start, revision)
@@ -431,16 +434,17 @@ export class Cacher implements ObjectStorage {
 
   private async sendState(watcher: Watcher, rows: SortedMap<StoredJson>): Promise<void> {
     const tick = yielder()
-    let at = watcher.start
+    const { view } = watcher
+    let at = view.start
     for (;;) {
       let steps = 0
       let bytes = 0
       let more = false
       let last: string | undefined
       const events: StorageEvent[] = []
-      rows.scan(at, watcher.end, (object) => {
+      rows.scan(at, view.end, (object) => {
         last = object.key
-        if (watcher.covers(object.key) && watcher.accepts(object)) {
+        if (view.covers(object.key) && view.accepts(object)) {
           events.push({ type: 'ADDED', object })
           bytes += object.bytes.length
         }
@@ -474,8 +478,7 @@ export class Cacher implements ObjectStorage {
     try {
       await this.catchUp()
       const { revision } = this.now()
-      const event: StorageEvent = { type: 'BOOKMARK', resourceVersion: revision }
-      for (const watcher of watchers) if (revision >= watcher.from) watcher.send([event])
+      for (const watcher of watchers) if (revision >= watcher.from) this.fanOut.bookmark(watcher, this.watchers.groupOf(watcher))
     } catch {
       // The store is away: bookmarks wait until it is back.
     }

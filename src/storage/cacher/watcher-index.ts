@@ -1,14 +1,18 @@
 import type { StoredObject } from '../interface.ts'
 import type { CacheEvent } from './event-ring.ts'
 import type { Watcher } from './watcher.ts'
+import { WatcherGroup } from './watcher-group.ts'
 
 export type Indexer = (object: StoredObject) => string | undefined
 
-/** Finds the watches an event may concern without asking each: by exact key, by namespace, by an index's value, and the rest. */
+/** Groups by the name of their view; a watch whose view has none is a group of its own. */
+type Bucket = Map<string | Watcher, WatcherGroup>
+
+/** Finds the watches an event may concern without asking each: by exact key, by namespace, by an index's value, and the rest; those with the same view together. */
 export class WatcherIndex {
-  private readonly buckets = new Map<string, Set<Watcher>>()
-  private readonly everything = new Set<Watcher>()
-  private readonly all = new Set<Watcher>()
+  private readonly buckets = new Map<string, Bucket>()
+  private readonly everything: Bucket = new Map()
+  private readonly all = new Map<Watcher, WatcherGroup>()
   private readonly indexers: ReadonlyMap<string, Indexer>
   /** How many watches use each index: an index nobody uses is not computed. */
   private readonly used = new Map<string, number>()
@@ -22,38 +26,44 @@ export class WatcherIndex {
   }
 
   values(): Iterable<Watcher> {
-    return this.all
+    return this.all.keys()
+  }
+
+  groupOf(watcher: Watcher): WatcherGroup | undefined {
+    return this.all.get(watcher)
   }
 
   add(watcher: Watcher): void {
-    this.all.add(watcher)
     const key = this.bucketOf(watcher)
-    if (key === undefined) {
-      this.everything.add(watcher)
-      return
+    let bucket = this.everything
+    if (key !== undefined) {
+      bucket = this.buckets.get(key) ?? new Map()
+      this.buckets.set(key, bucket)
     }
-    const bucket = this.buckets.get(key)
-    if (bucket) bucket.add(watcher)
-    else this.buckets.set(key, new Set([watcher]))
+    const name = watcher.view.name ?? watcher
+    const group = bucket.get(name) ?? new WatcherGroup(watcher.view)
+    bucket.set(name, group)
+    group.add(watcher)
+    this.all.set(watcher, group)
     this.countUse(watcher, 1)
   }
 
   remove(watcher: Watcher): void {
-    if (!this.all.delete(watcher)) return
-    const key = this.bucketOf(watcher)
-    if (key === undefined) {
-      this.everything.delete(watcher)
-      return
-    }
-    const bucket = this.buckets.get(key)
-    bucket?.delete(watcher)
-    if (bucket?.size === 0) this.buckets.delete(key)
+    const group = this.all.get(watcher)
+    if (!group) return
+    this.all.delete(watcher)
+    group.remove(watcher)
     this.countUse(watcher, -1)
+    if (group.size > 0) return
+    const key = this.bucketOf(watcher)
+    const bucket = key === undefined ? this.everything : this.buckets.get(key)
+    bucket?.delete(watcher.view.name ?? watcher)
+    if (key !== undefined && bucket?.size === 0) this.buckets.delete(key)
   }
 
-  /** Calls `visit` once for each watch that may be concerned. */
-  candidates(event: CacheEvent, visit: (watcher: Watcher) => void): void {
-    for (const watcher of this.everything) visit(watcher)
+  /** Calls `visit` once for each group that may be concerned. */
+  candidates(event: CacheEvent, visit: (group: WatcherGroup) => void): void {
+    for (const group of this.everything.values()) visit(group)
     if (this.buckets.size === 0) return
     const { key, object, previous } = event
     this.visitBucket(`k${key}`, visit)
@@ -69,9 +79,9 @@ export class WatcherIndex {
     }
   }
 
-  private visitBucket(key: string, visit: (watcher: Watcher) => void): void {
+  private visitBucket(key: string, visit: (group: WatcherGroup) => void): void {
     const bucket = this.buckets.get(key)
-    if (bucket) for (const watcher of bucket) visit(watcher)
+    if (bucket) for (const group of bucket.values()) visit(group)
   }
 
   private countUse({ options }: Watcher, by: number): void {

@@ -1,63 +1,41 @@
-import type { StorageEvent, StorageWatchOptions, StoredObject } from '../interface.ts'
-import { nameOfKey, scope } from '../object-storage.ts'
-import type { CacheEvent } from './event-ring.ts'
+import type { StorageEvent, StorageWatchOptions } from '../interface.ts'
+import { EventView } from './event-view.ts'
 
-/** One watch: its scope and filter, and the way out to its consumer. */
+/** One watch: what it sees, and the way out to its consumer. */
 export class Watcher {
   readonly options: StorageWatchOptions
-  readonly start: string
-  readonly end: string
+  readonly view: EventView
   /** Events up to this revision are not for it. */
   from: number
   done = false
-  private readonly named: string | undefined
+  /** A bookmark follows what is being sent. */
+  bookmarkDue = false
   private readonly limit: number
   private readonly onDone: (watcher: Watcher) => void
   /** Live events wait here while the consumer, or the state that comes first, holds them back. */
   private backlog: StorageEvent[] = []
   private holding: boolean
-  private batch: StorageEvent[] = []
 
   constructor(options: StorageWatchOptions, from: number, setup: { limit: number; holding: boolean; onDone(watcher: Watcher): void }) {
     this.options = options
-    const range = scope(options)
-    this.start = range.start
-    this.end = range.end
-    this.named = options.name !== undefined && !options.namespace ? options.name : undefined
+    this.view = new EventView(options)
     this.from = from
     this.limit = setup.limit
     this.holding = setup.holding
     this.onDone = setup.onDone
   }
 
-  covers(key: string): boolean {
-    return key >= this.start && (this.end === '\0' || key < this.end) && (this.named === undefined || nameOfKey(key) === this.named)
+  /** Sends events of its view, in order, up to revision `upTo`; a watch that began after the first of them leaves out what it has already. */
+  give(events: readonly StorageEvent[], upTo: number): void {
+    if (this.done) return
+    const { from } = this
+    this.send(revisionOf(events[0] as StorageEvent) > from ? events : events.filter((e) => revisionOf(e) > from))
+    if (!this.bookmarkDue || upTo < from) return
+    this.bookmarkDue = false
+    this.send([{ type: 'BOOKMARK', resourceVersion: upTo }])
   }
 
-  accepts(object: StoredObject): boolean {
-    return !this.options.filter || this.options.filter(object)
-  }
-
-  /** The event as this watch sees it; undefined when it does not. */
-  see(event: CacheEvent): StorageEvent | undefined {
-    if (event.revision <= this.from || !this.covers(event.key)) return undefined
-    const had = event.previous !== undefined && this.accepts(event.previous)
-    const has = event.object !== undefined && this.accepts(event.object)
-    return event.as(had, has)
-  }
-
-  /** Adds to the batch that `flush` sends. @returns true when it is the batch's first */
-  collect(event: StorageEvent): boolean {
-    return this.batch.push(event) === 1
-  }
-
-  flush(): void {
-    const { batch } = this
-    this.batch = []
-    this.send(batch)
-  }
-
-  send(events: StorageEvent[]): void {
+  send(events: readonly StorageEvent[]): void {
     if (this.done || events.length === 0) return
     if (!this.holding) {
       this.deliver(events)
@@ -98,7 +76,7 @@ export class Watcher {
     this.onDone(this)
   }
 
-  private call(events: StorageEvent[]): unknown {
+  private call(events: readonly StorageEvent[]): unknown {
     try {
       return this.options.onEvents(events)
     } catch (e) {
@@ -107,7 +85,7 @@ export class Watcher {
     }
   }
 
-  private deliver(events: StorageEvent[]): void {
+  private deliver(events: readonly StorageEvent[]): void {
     const answer = this.call(events)
     if (!(answer instanceof Promise)) return
     this.holding = true
@@ -116,4 +94,8 @@ export class Watcher {
       (e) => this.close(e instanceof Error ? e : new Error(String(e))),
     )
   }
+}
+
+function revisionOf(event: StorageEvent): number {
+  return event.type === 'BOOKMARK' ? event.resourceVersion : event.object.resourceVersion
 }
