@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Node, Pod } from '../api/core/v1/types.generated.ts'
 import { humanDuration } from '../apimachinery/duration.ts'
-import { addAmounts, compareQuantities, formatAmount, milliValue, parseAmount, roundUpToMilli, wholeValue } from './amounts.ts'
+import { compareQuantities, milliValue, parseAmount, roundUpToMilli, wholeValue } from './amounts.ts'
 import { matchesRequiredNodeAffinity } from './node-affinity.ts'
 import { isPodAvailable } from './pod-conditions.ts'
 import { fromAmounts, podRequests } from './pod-requests.ts'
@@ -23,7 +23,7 @@ describe('amounts', () => {
     ['-1', '-1', -1000, -1],
     ['0', '0', 0, 0],
   ])('%s is %s', (text, canonical, milli, whole) => {
-    expect(formatAmount(parseAmount(text))).toBe(canonical)
+    expect(parseAmount(text).toString()).toBe(canonical)
     expect(milliValue(text)).toBe(milli)
     expect(wholeValue(text)).toBe(whole)
   })
@@ -32,10 +32,22 @@ describe('amounts', () => {
     const quantity = fc.tuple(fc.nat(1e9), fc.constantFrom('', 'm', 'k', 'M', 'Ki', 'Mi', 'Gi')).map(([n, s]) => `${n}${s}`)
     fc.assert(
       fc.property(quantity, quantity, (a, b) => {
-        expect(compareQuantities(formatAmount(parseAmount(a)), a)).toBe(0)
-        const sum = addAmounts(parseAmount(a), parseAmount(b))
-        expect(parseAmount(formatAmount(sum)).nano).toBe(parseAmount(a).nano + parseAmount(b).nano)
+        expect(compareQuantities(parseAmount(a).toString(), a)).toBe(0)
+        const sum = parseAmount(a).add(parseAmount(b))
+        expect(parseAmount(sum.toString()).nano).toBe(parseAmount(a).nano + parseAmount(b).nano)
       }),
+    )
+  })
+
+  it('have the short way to numbers say what exact arithmetic says', () => {
+    const digits = fc.oneof(fc.nat(1500).map(String), fc.bigInt({ min: 0n, max: 10n ** 15n }).map(String))
+    const suffix = fc.constantFrom('', 'n', 'u', 'm', 'k', 'M', 'G', 'T', 'P', 'E', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei', 'e3', 'i', 'mi', 'K')
+    const text = fc.tuple(fc.constantFrom('', '', '-', '+'), digits, fc.constantFrom('', '', '.5', '.'), suffix).map((parts) => parts.join(''))
+    fc.assert(
+      fc.property(text, (t) => {
+        expect([milliValue(t), wholeValue(t)]).toEqual([parseAmount(t).milliValue(), parseAmount(t).value()])
+      }),
+      { numRuns: 2000 },
     )
   })
 

@@ -1,9 +1,10 @@
 import type { Container, ContainerStatus, Pod, PodSpec, ResourceList, ResourceRequirements } from '../api/core/v1/types.generated.ts'
-import { type Amount, addAmounts, compareAmounts, formatAmount, parseAmount } from './amounts.ts'
+import type { Quantity } from '../apimachinery/quantity.ts'
+import { parseAmount } from './amounts.ts'
 import { findPodCondition, isSidecar } from './pod-conditions.ts'
 
 /** Resource names to amounts. */
-export type Amounts = Map<string, Amount>
+export type Amounts = Map<string, Quantity>
 
 export interface PodResourcesOptions {
   /**
@@ -29,20 +30,20 @@ export function toAmounts(list: ResourceList | undefined): Amounts {
 }
 
 export function fromAmounts(amounts: Amounts): ResourceList {
-  return Object.fromEntries([...amounts].map(([name, amount]) => [name, formatAmount(amount)]))
+  return Object.fromEntries([...amounts].map(([name, amount]) => [name, amount.toString()]))
 }
 
 export function addTo(target: Amounts, more: Amounts): void {
   for (const [name, amount] of more) {
     const have = target.get(name)
-    target.set(name, have ? addAmounts(have, amount) : amount)
+    target.set(name, have ? have.add(amount) : amount)
   }
 }
 
 export function maxInto(target: Amounts, more: Amounts): void {
   for (const [name, amount] of more) {
     const have = target.get(name)
-    if (!have || compareAmounts(amount, have) > 0) target.set(name, amount)
+    if (!have || amount.cmp(have) > 0) target.set(name, amount)
   }
 }
 
@@ -130,7 +131,7 @@ export function podLimits(pod: PodLike, options: PodResourcesOptions = {}): Amou
   if (!options.excludeOverhead) {
     for (const [name, amount] of toAmounts(pod.spec?.overhead)) {
       const have = total.get(name)
-      if (have && have.nano !== 0n) total.set(name, addAmounts(have, amount))
+      if (have && have.nano !== 0n) total.set(name, have.add(amount))
     }
   }
   return total

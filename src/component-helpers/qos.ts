@@ -1,5 +1,4 @@
 import type { Pod, PodQOSClass, ResourceList } from '../api/core/v1/types.generated.ts'
-import { compareAmounts } from './amounts.ts'
 import { type Amounts, addTo, isPodLevelResourcesSet, toAmounts } from './pod-requests.ts'
 
 const counts = (name: string): boolean => name === 'cpu' || name === 'memory'
@@ -40,7 +39,7 @@ export function computeQOSClass(pod: Pick<Pod, 'spec'>): PodQOSClass {
   if (guaranteed && requests.size === limits.size) {
     const equal = [...requests].every(([name, amount]) => {
       const limit = limits.get(name)
-      return limit !== undefined && compareAmounts(limit, amount) === 0
+      return limit !== undefined && limit.cmp(amount) === 0
     })
     if (equal) return 'Guaranteed'
   }

@@ -1,6 +1,7 @@
 import type { PersistentVolumeClaim, Pod, ResourceQuota, Service } from '../api/core/v1/types.generated.ts'
 import type { GroupResource, KubeObject } from '../apimachinery/object.ts'
-import { parseAmount, ZERO } from './amounts.ts'
+import { Quantity } from '../apimachinery/quantity.ts'
+import { parseAmount } from './amounts.ts'
 import { type Amounts, podLimits, podRequests } from './pod-requests.ts'
 import { computeQOSClass } from './qos.ts'
 
@@ -56,7 +57,7 @@ function addService(usage: Amounts, { spec }: Service): void {
   if (spec.type === 'NodePort') nodePorts = ports.length
   if (spec.type === 'LoadBalancer') nodePorts = spec.allocateLoadBalancerNodePorts === false ? ports.filter((p) => p.nodePort).length : ports.length
   usage.set('services.nodeports', parseAmount(String(nodePorts)))
-  usage.set('services.loadbalancers', spec.type === 'LoadBalancer' ? ONE : ZERO)
+  usage.set('services.loadbalancers', spec.type === 'LoadBalancer' ? ONE : Quantity.zero)
 }
 
 function addClaim(usage: Amounts, claim: PersistentVolumeClaim): void {

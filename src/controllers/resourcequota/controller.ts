@@ -1,9 +1,9 @@
 import type { ResourceQuota } from '../../api/core/v1/types.generated.ts'
 import { resources } from '../../api/handles.generated.ts'
 import { type GroupResource, type KubeObject, objectKey } from '../../apimachinery/object.ts'
+import { Quantity } from '../../apimachinery/quantity.ts'
 import { deepCopy, deepEqual } from '../../base/index.ts'
 import { type DiscoveredResource, discover, type Informer } from '../../client/index.ts'
-import { addAmounts, formatAmount, ZERO } from '../../component-helpers/amounts.ts'
 import { isQuotaPod, matchesQuotaScopes, quotaCovers, quotaUsage } from '../../component-helpers/quota.ts'
 import { Controller, type ControllerContext } from '../../controller-runtime/index.ts'
 
@@ -108,7 +108,7 @@ export class ResourceQuotaController {
     const hard = quota.spec.hard ?? {}
     const used: Record<string, string> = {}
     for (const name of Object.keys(hard)) {
-      let sum = ZERO
+      let sum = Quantity.zero
       for (const informer of this.counted.values()) {
         const { handle } = informer
         if (!quotaCovers(handle, name)) continue
@@ -116,10 +116,10 @@ export class ResourceQuotaController {
         for (const object of informer.lister.inNamespace(quota.metadata.namespace)) {
           if (!matchesQuotaScopes(quota, handle, object)) continue
           const amount = quotaUsage(handle, object, now).get(name)
-          if (amount) sum = addAmounts(sum, amount)
+          if (amount) sum = sum.add(amount)
         }
       }
-      used[name] = formatAmount(sum)
+      used[name] = sum.toString()
     }
     const status = Object.keys(hard).length > 0 ? { hard: { ...hard }, used } : {}
     if (deepEqual(status, quota.status)) return

@@ -1,5 +1,5 @@
 import type { Node, Pod } from '../../api/core/v1/types.generated.ts'
-import { formatAmount, parseAmount } from '../../component-helpers/amounts.ts'
+import { parseAmount } from '../../component-helpers/amounts.ts'
 import { matchesRequiredNodeAffinity } from '../../component-helpers/node-affinity.ts'
 import { type Amounts, addTo, podRequests, toAmounts } from '../../component-helpers/pod-requests.ts'
 import { findUntoleratedTaint } from '../../component-helpers/taints.ts'
@@ -53,7 +53,7 @@ function notEnough(pod: Pod, { node, others }: AdmissionInputs): Refusal | undef
     message: `Node didn't have enough resource: ${name}, requested: ${requested}, used: ${used}, capacity: ${capacity}`,
   })
   const pods = allocatable.get('pods')
-  if (pods && BigInt(others.length + 1) * 1_000_000_000n > pods.nano) return refuse('pods', '1', String(others.length), formatAmount(pods))
+  if (pods && BigInt(others.length + 1) * 1_000_000_000n > pods.nano) return refuse('pods', '1', String(others.length), pods.toString())
   const wanted = podRequests(pod)
   let used: Amounts | undefined
   for (const [name, amount] of wanted) {

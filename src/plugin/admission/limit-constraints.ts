@@ -1,5 +1,5 @@
 import type { corev1 } from '../../api/index.ts'
-import { formatAmount, parseAmount } from '../../component-helpers/amounts.ts'
+import { parseAmount } from '../../component-helpers/amounts.ts'
 
 /** What something asks for, by resource name. */
 export interface Usage {
@@ -10,7 +10,7 @@ export interface Usage {
 type Quantities = Readonly<Record<string, string>> | undefined
 
 const amount = (text: string) => parseAmount(text).nano
-const shown = (text: string) => formatAmount(parseAmount(text))
+const shown = (text: string) => parseAmount(text).toString()
 const own = (list: Quantities, name: string) => (list && Object.hasOwn(list, name) ? list[name] : undefined)
 
 function* each(

@@ -3,7 +3,7 @@ import { isConflict, isNotFound } from '../../apimachinery/errors.ts'
 import type { AdmissionAttributes, AdmissionPlugin } from '../../apiserver/admission/admission.ts'
 import { BoundedMap } from '../../base/bounded-map.ts'
 import { deepCopy } from '../../base/index.ts'
-import { addAmounts, formatAmount, parseAmount } from '../../component-helpers/amounts.ts'
+import { parseAmount } from '../../component-helpers/amounts.ts'
 import type { Amounts } from '../../component-helpers/pod-requests.ts'
 import { matchesQuotaScopes, missingForQuota, quotaCovers, quotaUsage } from '../../component-helpers/quota.ts'
 import type { AdmissionDependencies } from './dependencies.ts'
@@ -100,7 +100,7 @@ function chargeFor({ operation, resource, object, oldObject }: AdmissionAttribut
   if (operation === 'UPDATE' && oldObject) {
     for (const [name, before] of quotaUsage(resource, oldObject, now)) {
       const after = usage.get(name) ?? parseAmount('0')
-      usage.set(name, { ...after, nano: after.nano - before.nano })
+      usage.set(name, after.sub(before))
     }
   }
   return [...usage.values()].some((amount) => amount.nano > 0n) ? usage : undefined
@@ -124,16 +124,16 @@ function checked(a: AdmissionAttributes, quota: corev1.ResourceQuota, usage: Amo
   if (unknown.length) throw refused(a, `status unknown for quota: ${name}, resources: ${unknown.join(',')}`)
   const asked = limited.filter((n) => (usage.get(n)?.nano ?? 0n) !== 0n)
   if (!asked.length) return undefined
-  const sum = (n: string) => addAmounts(parseAmount(used[n]), usage.get(n) ?? parseAmount('0'))
+  const sum = (n: string) => parseAmount(used[n]).add(usage.get(n) ?? parseAmount('0'))
   const exceeded = asked.filter((n) => (usage.get(n)?.nano ?? 0n) > 0n && sum(n).nano > parseAmount(hard[n]).nano)
   if (exceeded.length) {
     const list = (value: (n: string) => string) => exceeded.map((n) => `${n}=${value(n)}`).join(',')
     throw refused(
       a,
-      `exceeded quota: ${name}, requested: ${list((n) => formatAmount(usage.get(n) ?? parseAmount('0')))}, used: ${list((n) => used[n] as string)}, limited: ${list((n) => hard[n] as string)}`,
+      `exceeded quota: ${name}, requested: ${list((n) => (usage.get(n) ?? parseAmount('0')).toString())}, used: ${list((n) => used[n] as string)}, limited: ${list((n) => hard[n] as string)}`,
     )
   }
   const next = deepCopy(quota) as corev1.ResourceQuota
-  next.status.used = { ...used, ...Object.fromEntries(asked.map((n) => [n, formatAmount(sum(n))])) }
+  next.status.used = { ...used, ...Object.fromEntries(asked.map((n) => [n, sum(n).toString()])) }
   return next
 }

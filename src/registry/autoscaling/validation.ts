@@ -3,7 +3,7 @@ import { type ErrorList, FieldPath, forbidden, invalid, notSupported, required }
 import { parseApiVersion } from '../../apimachinery/object.ts'
 import { NON_NEGATIVE } from '../../apimachinery/validation/messages.ts'
 import { isPathSegmentName } from '../../apimachinery/validation/names.ts'
-import { formatAmount, parseAmount } from '../../component-helpers/amounts.ts'
+import { parseAmount } from '../../component-helpers/amounts.ts'
 
 type Autoscaler = autoscalingv2.HorizontalPodAutoscaler
 type Spec = Autoscaler['spec']
@@ -150,7 +150,7 @@ function validateIdentifier(metric: autoscalingv2.MetricIdentifier | undefined, 
 }
 
 const isPositive = (quantity: string) => parseAmount(quantity).nano > 0n
-const shown = (quantity: string) => formatAmount(parseAmount(quantity))
+const shown = (quantity: string) => parseAmount(quantity).toString()
 
 function validateTarget(target: autoscalingv2.MetricTarget | undefined, path: FieldPath): ErrorList {
   const errors: ErrorList = []

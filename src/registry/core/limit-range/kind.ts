@@ -2,7 +2,7 @@ import type { corev1 } from '../../../api/index.ts'
 import { duplicate, type ErrorList, FieldPath, forbidden, invalid, required } from '../../../apimachinery/field.ts'
 import { isQualifiedName } from '../../../apimachinery/validation/names.ts'
 import type { KindRegistration } from '../../../apiserver/registry/strategy.ts'
-import { compareQuantities, formatAmount, parseAmount } from '../../../component-helpers/amounts.ts'
+import { compareQuantities, parseAmount } from '../../../component-helpers/amounts.ts'
 import { isOvercommitAllowed, validateResourceName } from '../pod/validation/resources.ts'
 import { containerResourceNameErrors } from '../resource-names.ts'
 
@@ -10,7 +10,7 @@ type Item = corev1.LimitRangeItem
 type Quantities = Readonly<Record<string, string>> | undefined
 
 const TYPES = new Set(['Pod', 'Container', 'PersistentVolumeClaim'])
-const shown = (text: string) => formatAmount(parseAmount(text))
+const shown = (text: string) => parseAmount(text).toString()
 
 /** Of containers, limits default to the most, requests to the limit, then to the least. */
 function defaults(range: corev1.LimitRange): void {

@@ -2,7 +2,7 @@ import type { corev1 } from '../../../api/index.ts'
 import { duplicate, type ErrorList, FieldPath, forbidden, invalid, notSupported, required } from '../../../apimachinery/field.ts'
 import { isCIDR, isLabelValue, isQualifiedName, NON_NEGATIVE, parseCIDR, sortedKeys } from '../../../apimachinery/validation/index.ts'
 import { deepEqual } from '../../../base/index.ts'
-import { isWhole, parseAmount } from '../../../component-helpers/amounts.ts'
+import { parseAmount } from '../../../component-helpers/amounts.ts'
 
 type Node = corev1.Node
 
@@ -76,7 +76,7 @@ function validateResources(node: Node): ErrorList {
       const path = FieldPath.root('status', field, name)
       const amount = parseAmount(list?.[name])
       if (amount.nano < 0n) errors.push(invalid(path, list?.[name], NON_NEGATIVE))
-      else if (isExtended(name) && !isWhole(amount)) errors.push(invalid(path, list?.[name], 'must be an integer'))
+      else if (isExtended(name) && !amount.isInteger) errors.push(invalid(path, list?.[name], 'must be an integer'))
     }
   }
   return errors

@@ -1,7 +1,7 @@
 import type { Container, ContainerPort, EnvVar, EphemeralContainer, PodSpec } from '../../../api/core/v1/types.generated.ts'
 import type { FieldPath } from '../../../apimachinery/field.ts'
 import { quote } from '../../../apimachinery/quote.ts'
-import { isWhole, parseAmount } from '../../../component-helpers/amounts.ts'
+import { parseAmount } from '../../../component-helpers/amounts.ts'
 import { isSidecar } from '../../../component-helpers/pod-conditions.ts'
 
 type AnyContainer = Container | EphemeralContainer
@@ -31,7 +31,7 @@ export function containerWarnings(spec: PodSpec, path: FieldPath): string[] {
     for (const kind of ['limits', 'requests'] as const) {
       for (const name of ['memory', 'ephemeral-storage']) {
         const quantity = container.resources?.[kind]?.[name]
-        if (quantity === undefined || isWhole(parseAmount(quantity))) continue
+        if (quantity === undefined || parseAmount(quantity).isInteger) continue
         out.push(`${at.child('resources', kind).key(name)}: fractional byte value ${quote(quantity)} is invalid, must be an integer`)
       }
     }

@@ -4,7 +4,7 @@ import type { ObjectMeta } from '../../../apimachinery/meta/v1/types.generated.t
 import { quote } from '../../../apimachinery/quote.ts'
 import { isDNS1123Label, isLabelValue, sortedKeys } from '../../../apimachinery/validation/index.ts'
 import { deepEqual } from '../../../base/deep-freeze.ts'
-import { isWhole, parseAmount } from '../../../component-helpers/amounts.ts'
+import { parseAmount } from '../../../component-helpers/amounts.ts'
 import { ipWarnings } from '../../address-warnings.ts'
 import { containerWarnings, portWarnings } from './container-warnings.ts'
 import { overlapWarnings } from './volume-overlap.ts'
@@ -112,7 +112,7 @@ export function fractionalBytes(list: ResourceList | undefined, names: readonly 
   const out: string[] = []
   for (const name of names) {
     const quantity = list?.[name]
-    if (quantity !== undefined && !isWhole(parseAmount(quantity)))
+    if (quantity !== undefined && !parseAmount(quantity).isInteger)
       out.push(`${path.key(name)}: fractional byte value ${quote(quantity)} is invalid, must be an integer`)
   }
   return out

@@ -4,7 +4,7 @@ import { IMMUTABLE, NON_NEGATIVE } from '../../../apimachinery/validation/messag
 import type { KindRegistration } from '../../../apiserver/registry/strategy.ts'
 import { deepCopy, deepEqual } from '../../../base/index.ts'
 import { ageOf } from '../../../component-helpers/age.ts'
-import { formatAmount, isWhole, parseAmount } from '../../../component-helpers/amounts.ts'
+import { parseAmount } from '../../../component-helpers/amounts.ts'
 import { column } from '../../columns.ts'
 import { isIntegerResource } from '../pod/validation/resources.ts'
 import { quotaResourceNameErrors } from '../resource-names.ts'
@@ -33,8 +33,8 @@ function validateAmounts(list: Readonly<Record<string, string>> | undefined, pat
       const at = path.key(name)
       const errors = quotaResourceNameErrors(name, at)
       const amount = parseAmount(list?.[name])
-      if (amount.nano < 0n) errors.push(invalid(at, formatAmount(amount), NON_NEGATIVE))
-      if (isIntegerResource(name) && !isWhole(amount)) errors.push(invalid(at, formatAmount(amount), 'must be an integer'))
+      if (amount.nano < 0n) errors.push(invalid(at, amount.toString(), NON_NEGATIVE))
+      if (isIntegerResource(name) && !amount.isInteger) errors.push(invalid(at, amount.toString(), 'must be an integer'))
       return errors
     })
 }

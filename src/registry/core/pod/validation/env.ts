@@ -10,7 +10,7 @@ import type {
 } from '../../../../api/core/v1/types.generated.ts'
 import { type ErrorList, type FieldPath, invalid, notSupported, required } from '../../../../apimachinery/field.ts'
 import { isConfigMapKey, isDNS1123Subdomain, isEnvVarName, isQualifiedName } from '../../../../apimachinery/validation/index.ts'
-import { formatAmount, parseAmount } from '../../../../component-helpers/amounts.ts'
+import { parseAmount } from '../../../../component-helpers/amounts.ts'
 import { validatePathNoBacksteps } from './paths.ts'
 
 const ENV_FIELDS = [
@@ -75,7 +75,7 @@ export function validateResourceFieldSelector(ref: ResourceFieldSelector, path: 
   else if (!RESOURCES.includes(ref.resource) && !isHugePagesField(ref.resource)) errs.push(notSupported(path.child('resource'), ref.resource, RESOURCES))
   const amount = parseAmount(ref.divisor)
   if (amount.nano === 0n) return errs
-  const divisor = formatAmount(amount)
+  const divisor = amount.toString()
   const refuse = (text: string) => errs.push(invalid(path.child('divisor'), ref.resource, text))
   if (ref.resource.endsWith('.cpu')) {
     if (!CPU_DIVISORS.has(divisor)) refuse("only divisor's values 1m and 1 are supported with the cpu resource")

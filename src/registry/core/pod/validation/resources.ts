@@ -2,7 +2,7 @@ import type { ContainerResizePolicy, PodSpec, ResourceClaim, ResourceRequirement
 import { duplicate, type ErrorList, type FieldError, type FieldPath, forbidden, invalid, notSupported, required } from '../../../../apimachinery/field.ts'
 import { quote } from '../../../../apimachinery/quote.ts'
 import { isQualifiedName, NON_NEGATIVE, sortedKeys } from '../../../../apimachinery/validation/index.ts'
-import { compareAmounts, formatAmount, isWhole, parseAmount } from '../../../../component-helpers/amounts.ts'
+import { parseAmount } from '../../../../component-helpers/amounts.ts'
 import { aggregateContainerLimits, aggregateContainerRequests } from '../../../../component-helpers/pod-requests.ts'
 
 const CONTAINER_RESOURCES = new Set(['cpu', 'memory', 'ephemeral-storage'])
@@ -72,7 +72,7 @@ export function validateNonNegativeQuantity(quantity: string, path: FieldPath): 
 
 export function validateResourceQuantity(name: string, quantity: string, path: FieldPath): ErrorList {
   const errs = validateNonNegativeQuantity(quantity, path)
-  if (isIntegerResource(name) && !isWhole(parseAmount(quantity))) errs.push(invalid(path, quantity, 'must be an integer'))
+  if (isIntegerResource(name) && !parseAmount(quantity).isInteger) errs.push(invalid(path, quantity, 'must be an integer'))
   return errs
 }
 
@@ -102,7 +102,7 @@ function validateRequirements(resources: ResourceRequirements, checkName: NameCh
     one(name, quantity, requestsPath.key(name))
     const limit = limits[name]
     if (limit !== undefined) {
-      const order = compareAmounts(parseAmount(quantity), parseAmount(limit))
+      const order = parseAmount(quantity).cmp(parseAmount(limit))
       if (order !== 0 && !isOvercommitAllowed(name)) errs.push(invalid(requestsPath, quantity, `must be equal to ${name} limit of ${limit}`))
       else if (order > 0) errs.push(invalid(requestsPath, quantity, `must be less than or equal to ${name} limit of ${limit}`))
     } else if (!isOvercommitAllowed(name)) errs.push(required(limitsPath, 'Limit must be set for non overcommitable resources'))
@@ -150,21 +150,21 @@ export function validatePodLevelResources(spec: PodSpec, claimNames: ReadonlySet
   for (const name of [...aggregateRequests.keys()].sort()) {
     const own = resources.requests?.[name]
     const amount = aggregateRequests.get(name)
-    if (own === undefined || !amount || compareAmounts(amount, parseAmount(own)) <= 0) continue
-    errs.push(invalid(path.child('requests').key(name), own, `must be greater than or equal to aggregate container requests of ${formatAmount(amount)}`))
+    if (own === undefined || !amount || amount.cmp(parseAmount(own)) <= 0) continue
+    errs.push(invalid(path.child('requests').key(name), own, `must be greater than or equal to aggregate container requests of ${amount.toString()}`))
   }
   const aggregateLimits = aggregateContainerLimits({ spec })
   for (const name of [...aggregateLimits.keys()].filter(isHugePages).sort()) {
     const own = resources.limits?.[name]
     const amount = aggregateLimits.get(name)
-    if (own === undefined || !amount || compareAmounts(amount, parseAmount(own)) <= 0) continue
-    errs.push(invalid(path.child('limits').key(name), own, `must be greater than or equal to aggregate container limits of ${formatAmount(amount)}`))
+    if (own === undefined || !amount || amount.cmp(parseAmount(own)) <= 0) continue
+    errs.push(invalid(path.child('limits').key(name), own, `must be greater than or equal to aggregate container limits of ${amount.toString()}`))
   }
   spec.containers.forEach((container, i) => {
     for (const name of sortedKeys(container.resources?.limits)) {
       const limit = container.resources?.limits?.[name] as string
       const own = resources.limits?.[name]
-      if (own === undefined || compareAmounts(parseAmount(limit), parseAmount(own)) <= 0) continue
+      if (own === undefined || parseAmount(limit).cmp(parseAmount(own)) <= 0) continue
       errs.push(invalid(path.child('containers').index(i).key(name).child('limits'), limit, `must be less than or equal to pod limits of ${own}`))
     }
   })
