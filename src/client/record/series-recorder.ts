@@ -1,12 +1,12 @@
 import type { ObjectReference } from '../../api/core/v1/types.generated.ts'
 import type { Event } from '../../api/events/v1/types.generated.ts'
 import { resources } from '../../api/index.ts'
-import { isNotFound, StatusError } from '../../apimachinery/errors.ts'
 import { formatMicroTime, timeMs } from '../../apimachinery/time.ts'
 import { BoundedMap } from '../../base/bounded-map.ts'
-import { AsyncQueue, type Timer } from '../../base/index.ts'
+import type { Timer } from '../../base/index.ts'
 import { EventNamer } from './event-name.ts'
 import type { EventBroadcasterOptions, EventType } from './event-recorder.ts'
+import { EventSender, type EventWrite } from './event-sender.ts'
 
 /** Writes events.k8s.io/v1 events; repetitions become a series. Never fails, never waits. */
 export interface SeriesRecorder {
@@ -19,10 +19,7 @@ export interface SeriesRecorderOptions extends EventBroadcasterOptions {
   hostname: string
 }
 
-const QUEUE = 1000
 const CACHE = 4096
-const TRIES = 12
-const RETRY_MS = 10_000
 const FINISH_MS = 6 * 60_000
 const REFRESH_MS = 30 * 60_000
 const MAX_NOTE_BYTES = 1024
@@ -32,9 +29,8 @@ export class SeriesBroadcaster implements SeriesRecorder {
   private readonly options: SeriesRecorderOptions
   private readonly namer: EventNamer
   private readonly known = new BoundedMap<string, Event>(CACHE)
-  private readonly queue = new AsyncQueue<{ event: Event; create: boolean; key: string }>(QUEUE)
+  private readonly sender: EventSender<{ event: Event; create: boolean }>
   private readonly timers: Timer[]
-  private readonly done: Promise<void>
 
   constructor(options: SeriesRecorderOptions) {
     this.options = options
@@ -42,15 +38,14 @@ export class SeriesBroadcaster implements SeriesRecorder {
     this.timers = [options.clock.setInterval(() => this.finish(), FINISH_MS), options.clock.setInterval(() => this.refresh(), REFRESH_MS)]
     const onAbort = () => {
       for (const timer of this.timers) timer.cancel()
-      this.queue.close()
     }
     if (options.signal.aborted) onAbort()
     else options.signal.addEventListener('abort', onAbort, { once: true })
-    this.done = this.run()
+    this.sender = new EventSender({ clock: options.clock, log: options.log, signal: options.signal, plan: ({ event, create }) => this.plan(event, create) })
   }
 
   stopped(): Promise<void> {
-    return this.done
+    return this.sender.stopped()
   }
 
   eventf(regarding: ObjectReference, related: ObjectReference | undefined, type: EventType, reason: string, action: string, note: string): void {
@@ -63,7 +58,7 @@ export class SeriesBroadcaster implements SeriesRecorder {
       const first = !before.series
       const event: Event = { ...before, series: { count: (before.series?.count ?? 1) + 1, lastObservedTime: now } }
       this.known.set(key, event)
-      if (first) this.push({ event, create: false, key })
+      if (first) this.push(event, false)
       return
     }
     const event: Event = {
@@ -81,15 +76,11 @@ export class SeriesBroadcaster implements SeriesRecorder {
       type,
     }
     this.known.set(key, event)
-    this.push({ event, create: true, key })
+    this.push(event, true)
   }
 
-  private push(item: { event: Event; create: boolean; key: string }): void {
-    try {
-      this.queue.push(item)
-    } catch {
-      this.options.log.warn('unable to record event: too many queued events, dropped event', { reason: item.event.reason })
-    }
+  private push(event: Event, create: boolean): void {
+    this.sender.push({ event, create }, { reason: event.reason })
   }
 
   private finish(): void {
@@ -97,45 +88,26 @@ export class SeriesBroadcaster implements SeriesRecorder {
     for (const [key, event] of [...this.known]) {
       const last = timeMs(event.series?.lastObservedTime ?? event.eventTime)
       if (last !== undefined && last > limit) continue
-      if (event.series) this.push({ event, create: false, key: '' })
+      if (event.series) this.push(event, false)
       this.known.delete(key)
     }
   }
 
   private refresh(): void {
-    for (const [key, event] of [...this.known]) if (event.series) this.push({ event, create: false, key })
+    for (const event of [...this.known.values()]) if (event.series) this.push(event, false)
   }
 
-  private async run(): Promise<void> {
-    const { signal, clock, log } = this.options
-    for await (const item of this.queue) {
-      let { create } = item
-      for (let attempt = 1; attempt <= TRIES && !signal.aborted; attempt++) {
-        try {
-          await this.send(item.event, create)
-          break
-        } catch (error) {
-          if (signal.aborted) return
-          if (!create && isNotFound(error)) {
-            create = true
-            attempt--
-            continue
-          }
-          if (error instanceof StatusError) {
-            log.v(5).info('Server rejected event (will not retry!)', { err: error.message })
-            break
-          }
-          await clock.sleep(RETRY_MS, signal).catch(() => {})
-        }
-      }
-    }
-  }
-
-  private async send(event: Event, create: boolean): Promise<void> {
-    const { client, signal } = this.options
+  private plan(event: Event, create: boolean): EventWrite {
+    const { client, signal, log } = this.options
     const events = client.resource(resources.eventsv1.events).namespace(event.metadata.namespace)
-    if (create) await events.create({ ...event }, { signal })
-    else await events.patch(event.metadata.name ?? '', 'strategic', { series: event.series }, { signal })
+    return {
+      patches: !create,
+      write: async (anew) => {
+        if (anew) await events.create({ ...event }, { signal })
+        else await events.patch(event.metadata.name ?? '', 'strategic', { series: event.series }, { signal })
+      },
+      refused: (error) => log.v(5).info('Server rejected event (will not retry!)', { err: error.message }),
+    }
   }
 }
 
