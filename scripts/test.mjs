@@ -3,7 +3,7 @@
  * pages on real and simulated containers. Under CI a missing real part is a failure; elsewhere it is skipped, and named.
  * `npm test -- unit` runs one part (unit, fidelity, e2e).
  */
-import { spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { build, installDependencies, installPackages } from './setup.mjs'
 
 const ci = !!process.env.CI
@@ -27,6 +27,8 @@ const parts = [
   // Pages that have variants are drawn, the others played as they are.
   ['e2e real', ['scripts/e2e.mjs', '--runtime', 'real', '--random'], real],
 ]
+/** Enough for the summary of a part. */
+const TAIL_CHARS = 100_000
 let passed = 0
 let failed = 0
 let skipped = 0
@@ -40,14 +42,8 @@ for (const [name, args, there = true] of parts) {
   }
   console.log(`\n--- ${name}`)
   const start = performance.now()
-  const r = spawnSync(process.execPath, args, {
-    stdio: ['ignore', 'pipe', 'inherit'],
-    encoding: 'utf8',
-    maxBuffer: 1 << 28,
-    env: { ...process.env, NO_COLOR: '1' },
-  })
-  process.stdout.write(r.stdout)
-  const count = [...r.stdout.matchAll(/(?:^|\n)(?:Tests\s+)?(\d+) passed, (\d+) failed(?:, (\d+) skipped)?/g)].at(-1)
+  const r = await shown(args)
+  const count = [...r.tail.matchAll(/(?:^|\n)(?:Tests\s+)?(\d+) passed, (\d+) failed(?:, (\d+) skipped)?/g)].at(-1)
   // Recorded answers that are known to differ are counted on their own: what may not happen is fewer equal ones than before.
   const known = name === 'fidelity' && r.status === 0
   if (count) {
@@ -62,3 +58,15 @@ for (const [name, args, there = true] of parts) {
 if (differ > 0) console.log(`\n${differ} recorded answers differ as docs/fidelity.md tells`)
 console.log(`\n${passed} passed, ${failed} failed, ${skipped} skipped`)
 process.exit(failed > 0 ? 1 : 0)
+
+/** Runs a program of ours, its output shown as it comes; keeps the end of it, where the counts are. */
+async function shown(args) {
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, NO_COLOR: '1' } })
+  let tail = ''
+  child.stdout.setEncoding('utf8').on('data', (text) => {
+    process.stdout.write(text)
+    tail = (tail + text).slice(-TAIL_CHARS)
+  })
+  const status = await new Promise((resolve) => child.once('close', resolve))
+  return { status, tail }
+}
