@@ -29,3 +29,16 @@ it('coerces a copy: the values it decodes may be shared and frozen', () => {
   expect(patched).toEqual(value())
   expect(warnings).toEqual(['unknown field "spec.gone"', 'unknown field "spec.gone"'])
 })
+
+it('takes evictions in the version of older clients too, and no other version of anything else', () => {
+  const open: StructSchema = { ...schema, name: 'Eviction' }
+  const eviction = { gvk: { group: 'policy', version: 'v1', kind: 'Eviction' }, schema: () => open, custom: false }
+  const read = (expectedKind: Expected, apiVersion: string, kind: string) =>
+    codec.decode(Buffer.from(JSON.stringify({ apiVersion, kind, metadata: { name: 'p' } })), 'application/json', expectedKind, 'Strict', () => {})
+  expect(read(eviction, 'policy/v1beta1', 'Eviction').metadata).toEqual({ name: 'p' })
+  expect(read(eviction, 'policy/v1', 'Eviction').metadata).toEqual({ name: 'p' })
+  const budget = { ...eviction, gvk: { group: 'policy', version: 'v1', kind: 'PodDisruptionBudget' } }
+  expect(() => read(budget, 'policy/v1beta1', 'PodDisruptionBudget')).toThrow(
+    'the API version in the data (policy/v1beta1) does not match the expected API version (policy/v1)',
+  )
+})

@@ -222,7 +222,7 @@ export class SchemaCodec implements Codec {
 
   /** The schema of what the body says it is. */
   private schemaFor(meta: TypeMeta, expected: Expected): StructSchema {
-    if (meta.kind === expected.gvk.kind && meta.apiVersion === apiVersionOf(expected.gvk)) return expected.schema()
+    if (fits(meta, expected)) return expected.schema()
     if (expected.custom) return expected.schema()
     const schema = this.scheme.schemaOf(meta.apiVersion, meta.kind)
     if (schema) return schema
@@ -264,7 +264,7 @@ export class SchemaCodec implements Codec {
 
   private requireKind(meta: TypeMeta, expected: Expected): void {
     const want = apiVersionOf(expected.gvk)
-    if (meta.kind === expected.gvk.kind && meta.apiVersion === want) return
+    if (fits(meta, expected)) return
     if (expected.custom) {
       if (meta.apiVersion !== want) throw wrongVersion(meta.apiVersion, want)
       return
@@ -337,6 +337,12 @@ function jsonPatchErrors(body: JSONBody): string[] {
     if (error instanceof DecodeError) return []
     throw error
   }
+}
+
+/** Whether the body is what the endpoint takes. Evictions come in the version before as well, as older clients send them. */
+function fits(meta: TypeMeta, { gvk }: Expected): boolean {
+  if (meta.kind !== gvk.kind) return false
+  return meta.apiVersion === apiVersionOf(gvk) || (gvk.kind === 'Eviction' && gvk.group === 'policy' && meta.apiVersion === 'policy/v1beta1')
 }
 
 function wrongVersion(has: string, want: string): StatusError {

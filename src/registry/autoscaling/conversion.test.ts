@@ -39,3 +39,29 @@ describe.skipIf(!golden)('autoscalers', () => {
     for (const { new: item } of recordedPairs()) expect(convertAutoscaler(convertAutoscaler(item, v1), v2).metadata).toEqual(item.metadata)
   })
 })
+
+describe('parts of autoscalers', () => {
+  const parts = [
+    {},
+    { spec: {} },
+    {
+      spec: {
+        metrics: ['Object', 'Pods', 'Resource', 'ContainerResource', 'External'].map((type) => ({ type, [`${type[0]?.toLowerCase()}${type.slice(1)}`]: {} })),
+      },
+    },
+    {
+      status: {
+        currentMetrics: ['Object', 'Pods', 'Resource', 'ContainerResource', 'External'].map((type) => ({
+          type,
+          [`${type[0]?.toLowerCase()}${type.slice(1)}`]: {},
+        })),
+      },
+    },
+  ]
+  it.each(parts)('convert as well, as apply has them: %j', (part) => {
+    const item = { apiVersion: 'autoscaling/v2', kind: 'HorizontalPodAutoscaler', metadata: { name: 'h' }, ...part } as unknown as KubeObject
+    const old = convertAutoscaler(item, v1) as unknown as { spec: object }
+    expect(old.spec).toMatchObject({ scaleTargetRef: { kind: '', name: '' }, maxReplicas: 0 })
+    expect(convertAutoscaler(old as unknown as KubeObject, v2).apiVersion).toBe('autoscaling/v2')
+  })
+})

@@ -24,20 +24,22 @@ function given(fields: Json): Json {
 const isCPUShare = (name: string | undefined, share: unknown) => name === 'cpu' && share !== undefined && share !== null
 
 function toV1(item: V2): KubeObject {
-  const { spec, status } = item
+  // Parts of an object come here too, when apply takes away what nobody owns any more.
+  const spec = (item.spec ?? {}) as Partial<V2['spec']>
+  const { status } = item
   const annotations: Record<string, string> = { ...item.metadata.annotations }
   let target: number | undefined
   const others: Json[] = []
   for (const metric of spec.metrics ?? []) {
     if (metric.type === 'Resource' && isCPUShare(metric.resource?.name, metric.resource?.target?.averageUtilization))
-      target = metric.resource?.target.averageUtilization
+      target = metric.resource?.target?.averageUtilization
     else others.push(specToV1(metric))
   }
   let current: number | undefined
   const statuses: Json[] = []
   for (const metric of status?.currentMetrics ?? []) {
     if (metric.type === 'Resource' && isCPUShare(metric.resource?.name, metric.resource?.current?.averageUtilization))
-      current = metric.resource?.current.averageUtilization
+      current = metric.resource?.current?.averageUtilization
     statuses.push(statusToV1(metric))
   }
   if (others.length) annotations[METRICS] = JSON.stringify(others)
@@ -51,7 +53,12 @@ function toV1(item: V2): KubeObject {
     kind: 'HorizontalPodAutoscaler',
     apiVersion: 'autoscaling/v1',
     metadata,
-    spec: given({ scaleTargetRef: spec.scaleTargetRef, minReplicas: spec.minReplicas, maxReplicas: spec.maxReplicas, targetCPUUtilizationPercentage: target }),
+    spec: given({
+      scaleTargetRef: spec.scaleTargetRef ?? { kind: '', name: '' },
+      minReplicas: spec.minReplicas,
+      maxReplicas: spec.maxReplicas ?? 0,
+      targetCPUUtilizationPercentage: target,
+    }),
     status: given({
       observedGeneration: status?.observedGeneration,
       lastScaleTime: status?.lastScaleTime,
@@ -69,34 +76,34 @@ function specToV1(metric: autoscalingv2.MetricSpec): Json {
     const { target } = object
     out.object = given({
       target: object.describedObject,
-      metricName: object.metric.name,
-      targetValue: target.value ?? '0',
-      selector: object.metric.selector,
-      averageValue: target.averageValue,
+      metricName: object.metric?.name ?? '',
+      targetValue: target?.value ?? '0',
+      selector: object.metric?.selector,
+      averageValue: target?.averageValue,
     })
   }
-  if (pods) out.pods = given({ metricName: pods.metric.name, targetAverageValue: pods.target.averageValue ?? '0', selector: pods.metric.selector })
+  if (pods) out.pods = given({ metricName: pods.metric?.name ?? '', targetAverageValue: pods.target?.averageValue ?? '0', selector: pods.metric?.selector })
   if (resource)
     out.resource = given({
       name: resource.name,
-      targetAverageUtilization: resource.target.averageUtilization,
-      targetAverageValue: resource.target.averageValue,
+      targetAverageUtilization: resource.target?.averageUtilization,
+      targetAverageValue: resource.target?.averageValue,
     })
   if (containerResource) {
     const { target } = containerResource
     out.containerResource = given({
       name: containerResource.name,
-      targetAverageUtilization: target.averageUtilization,
-      targetAverageValue: target.averageValue,
+      targetAverageUtilization: target?.averageUtilization,
+      targetAverageValue: target?.averageValue,
       container: containerResource.container,
     })
   }
   if (external)
     out.external = given({
-      metricName: external.metric.name,
-      metricSelector: external.metric.selector,
-      targetValue: external.target.value,
-      targetAverageValue: external.target.averageValue,
+      metricName: external.metric?.name ?? '',
+      metricSelector: external.metric?.selector,
+      targetValue: external.target?.value,
+      targetAverageValue: external.target?.averageValue,
     })
   return out
 }
@@ -108,34 +115,34 @@ function statusToV1(metric: autoscalingv2.MetricStatus): Json {
     const { current } = object
     out.object = given({
       target: object.describedObject,
-      metricName: object.metric.name,
-      currentValue: current.value ?? '0',
-      selector: object.metric.selector,
-      averageValue: current.averageValue,
+      metricName: object.metric?.name ?? '',
+      currentValue: current?.value ?? '0',
+      selector: object.metric?.selector,
+      averageValue: current?.averageValue,
     })
   }
-  if (pods) out.pods = given({ metricName: pods.metric.name, currentAverageValue: pods.current.averageValue ?? '0', selector: pods.metric.selector })
+  if (pods) out.pods = given({ metricName: pods.metric?.name ?? '', currentAverageValue: pods.current?.averageValue ?? '0', selector: pods.metric?.selector })
   if (resource)
     out.resource = given({
       name: resource.name,
-      currentAverageUtilization: resource.current.averageUtilization,
-      currentAverageValue: resource.current.averageValue ?? '0',
+      currentAverageUtilization: resource.current?.averageUtilization,
+      currentAverageValue: resource.current?.averageValue ?? '0',
     })
   if (containerResource) {
     const { current } = containerResource
     out.containerResource = given({
       name: containerResource.name,
-      currentAverageUtilization: current.averageUtilization,
-      currentAverageValue: current.averageValue ?? '0',
+      currentAverageUtilization: current?.averageUtilization,
+      currentAverageValue: current?.averageValue ?? '0',
       container: containerResource.container,
     })
   }
   if (external)
     out.external = given({
-      metricName: external.metric.name,
-      metricSelector: external.metric.selector,
-      currentValue: external.current.value ?? '0',
-      currentAverageValue: external.current.averageValue,
+      metricName: external.metric?.name ?? '',
+      metricSelector: external.metric?.selector,
+      currentValue: external.current?.value ?? '0',
+      currentAverageValue: external.current?.averageValue,
     })
   return out
 }
