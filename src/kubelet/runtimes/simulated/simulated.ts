@@ -15,7 +15,8 @@ export interface SimulatedRuntimeOptions {
 }
 
 const ONE_SHOT_MS = 1000
-const SANDBOX_MS = 60
+const SANDBOX_MS = 20
+const START_MS = 10
 
 /** Pods without processes: every phase, address and event, at next to no cost, on any system. */
 export function createSimulatedRuntime(options: SimulatedRuntimeOptions): SimulatedRuntime {
@@ -87,7 +88,7 @@ class SimulatedEngine implements ContainerEngine {
 
   async start(c: ContainerRecord, signal: AbortSignal): Promise<{ ended: Promise<Exit> }> {
     const script = scriptOf(c)
-    await this.clock.sleep(20)
+    await this.clock.sleep(START_MS)
     if (script.startError !== undefined) throw new RuntimeError('Unknown', script.startError)
     const { config } = c
     const steps = this.plan(c, script)
