@@ -10,6 +10,8 @@ const encoder = new TextEncoder()
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
 
 /**
+ * The wire format's primitives, for all who speak protobuf: Kubernetes' objects by schema, etcd's and CRI's messages by tables.
+ *
  * Writes messages from their last byte to their first, so that a nested message's length is known when its header is
  * written and nothing is measured twice. Callers write fields in descending order.
  */
@@ -36,7 +38,7 @@ export class ReverseWriter {
     this.at = size - used
   }
 
-  /** @param n an integer from 0 to 2^53 */
+  /** @param n an integer from 0 to 2^64; beyond 2^53 it is what the double says */
   varint(n: number): void {
     this.room(10)
     if (n < 0x80) {
@@ -174,14 +176,25 @@ export class Reader {
   int64(): number {
     const start = this.at
     const n = this.varint()
-    if (n <= Number.MAX_SAFE_INTEGER) return n
+    return n <= Number.MAX_SAFE_INTEGER ? n : Number(this.exact(start))
+  }
+
+  /** An int64 to its last digit. */
+  bigint64(): bigint {
+    const start = this.at
+    const n = this.varint()
+    return n <= Number.MAX_SAFE_INTEGER ? BigInt(n) : this.exact(start)
+  }
+
+  /** The varint that lies between an index and here. */
+  private exact(start: number): bigint {
     let big = 0n
     let shift = 0n
     for (let i = start; i < this.at; i++) {
       big |= BigInt((this.buffer[i] as number) & 0x7f) << shift
       shift += 7n
     }
-    return Number(BigInt.asIntN(64, big))
+    return BigInt.asIntN(64, big)
   }
 
   int32(): number {
