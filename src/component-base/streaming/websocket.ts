@@ -5,7 +5,7 @@ import { refuseUpgrade } from './upgrade.ts'
 
 type Headers = Readonly<Record<string, string | undefined>>
 
-/** A larger message ends the connection. */
+/** Bytes of the largest message of a stream. */
 const MAX_MESSAGE = 16 * 1024 * 1024
 /** Bytes of one channel held here before nothing more is read. */
 const CHANNEL_BUFFER = 256 * 1024
@@ -31,14 +31,23 @@ export function chooseProtocol(headers: Headers, supported: readonly string[]): 
   return offered.find((p) => supported.includes(p))
 }
 
-/** Completes the handshake (RFC 6455). Rejects when it is no proper one: it is answered with 400 then. */
-export async function acceptWebSocket(socket: Duplex, head: Uint8Array, headers: Headers, protocol: string): Promise<WebSocket> {
+/**
+ * Completes the handshake (RFC 6455). Rejects when it is no proper one: it is answered with 400 then.
+ * @param maxPayload bytes of the largest message that is taken; a larger one ends the connection
+ */
+export async function acceptWebSocket(
+  socket: Duplex,
+  head: Uint8Array,
+  headers: Headers,
+  protocol: string,
+  maxPayload: number = MAX_MESSAGE,
+): Promise<WebSocket> {
   const { WebSocketServer } = await import('ws')
   const server = new WebSocketServer({
     noServer: true,
     clientTracking: false,
     perMessageDeflate: false,
-    maxPayload: MAX_MESSAGE,
+    maxPayload,
   })
   // Chosen here: names like `SPDY/3.1+portforward.k8s.io` are no tokens, and would not be let through.
   const { 'sec-websocket-protocol': _offered, ...rest } = headers
