@@ -95,4 +95,13 @@ export function residentMb(pid: number): number {
   }
 }
 
+/** Memory of a process that is its own, without pages of mapped files, in KB (Linux; elsewhere NaN). */
+export function ownKb(pid: number): number {
+  try {
+    return Number(/RssAnon:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])
+  } catch {
+    return Number.NaN
+  }
+}
+
 export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))

@@ -37,8 +37,8 @@ export class HttpClient {
     })
   }
 
-  request(method: string, path: string, body?: string, contentType = 'application/json'): Promise<Answer> {
-    const head = `${method} ${path} HTTP/1.1\r\nHost: localhost\r\nAccept: application/json\r\n`
+  request(method: string, path: string, body?: string, contentType = 'application/json', accept = 'application/json'): Promise<Answer> {
+    const head = `${method} ${path} HTTP/1.1\r\nHost: localhost\r\nAccept: ${accept}\r\n`
     const text = body === undefined ? `${head}\r\n` : `${head}Content-Type: ${contentType}\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
     return new Promise((resolve, reject) => {
       this.pending = resolve

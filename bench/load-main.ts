@@ -12,7 +12,7 @@ export interface LoadJob {
   /** Either so long, or so many requests. */
   ms?: number
   count?: number
-  kind: 'create' | 'get' | 'update' | 'patch' | 'delete'
+  kind: 'create' | 'create-pod' | 'get' | 'update' | 'patch' | 'delete'
   /** Objects are `<prefix>-<n>`. */
   prefix: string
   /** How many objects there are for get, update and patch. */
@@ -35,6 +35,18 @@ const payload = 'x'.repeat(700)
 const object = (name: string, n: number): string =>
   JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, labels: { group: `g${n % 100}` } }, data: { payload, n: String(n) } })
 
+const PODS = '/api/v1/namespaces/default/pods'
+const env = Array.from({ length: 16 }, (_, i) => ({ name: `SETTING_${i}`, value: `value-of-setting-${i}` }))
+
+/** A Pod that takes about 3 KB once stored, and that no scheduler knows. */
+const pod = (name: string, n: number): string =>
+  JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, labels: { app: 'web', group: `g${n % 100}` } },
+    spec: { schedulerName: 'nobody', containers: [{ name: 'web', image: 'nginx:1.29', env, ports: [{ containerPort: 80 }] }] },
+  })
+
 async function main(job: LoadJob): Promise<LoadResult> {
   const clients = await Promise.all(Array.from({ length: job.clients }, () => HttpClient.open(job.connection)))
   const failures: Record<string, number> = {}
@@ -52,12 +64,14 @@ async function main(job: LoadJob): Promise<LoadResult> {
         if (n >= count) return
         // Each client has its own objects to change: conflicts would be no work done.
         const own = job.objects === 0 ? n : (c + i * job.clients) % job.objects
-        const name = `${job.prefix}-${job.kind === 'create' || job.kind === 'delete' ? n : own}`
+        const name = `${job.prefix}-${job.kind === 'get' || job.kind === 'update' || job.kind === 'patch' ? own : n}`
         const at = performance.now()
         const answer = await (() => {
           switch (job.kind) {
             case 'create':
               return client.request('POST', BASE, object(name, n))
+            case 'create-pod':
+              return client.request('POST', PODS, pod(name, n))
             case 'get':
               return client.request('GET', `${BASE}/${name}`)
             case 'update':

@@ -4,13 +4,14 @@ import { cpus, loadavg, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { command } from './command.ts'
 import { footprint } from './footprint.ts'
+import { lists } from './lists.ts'
 import { api } from './requests.ts'
 import { type Bench, type Row, shown, verdict } from './row.ts'
 import { scale } from './scale.ts'
 import { start, startContainers } from './start.ts'
 import { watch } from './watch.ts'
 
-const benches: readonly Bench[] = [command, start, startContainers, api, watch, scale, footprint]
+const benches: readonly Bench[] = [command, start, startContainers, api, watch, lists, scale, footprint]
 
 const args = process.argv.slice(2)
 const only = args.flatMap((a, i) => (a.startsWith('--only=') ? a.slice(7).split(',') : a === '--only' ? (args[i + 1] ?? '').split(',') : []))

@@ -1,16 +1,15 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Bare, bareServer } from './bare.ts'
-import { type Connection, cpuMs, pause, remove, type Started, scratch, up } from './cluster.ts'
-import { HttpClient } from './http-client.ts'
+import { cpuMs, pause, remove, type Started, scratch, up } from './cluster.ts'
 import { load } from './load.ts'
 import type { LoadJob } from './load-main.ts'
-import { type Bench, median, type Row } from './row.ts'
+import type { Bench, Row } from './row.ts'
 
 const CLIENTS = 32
 const MS = Number(process.env.BENCH_MS ?? 3000)
 const WARM_MS = Math.min(2000, MS)
-const CONFIGMAPS = '/api/v1/namespaces/default/configmaps'
+const _CONFIGMAPS = '/api/v1/namespaces/default/configmaps'
 
 /** Requests of 1 KB objects over HTTPS to a cluster with its durable store. */
 export const api: Bench = {
@@ -48,7 +47,7 @@ async function measure(cluster: Started, bare: Bare, delays: string, tell: (row:
   /** The same moment's rate of the bare server: reads, or writes. */
   const ofBare = (kind: 'create' | 'get', clients: number, ms: number) =>
     load({ connection: bare.connection, clients, kind, prefix: 'bare', objects: kind === 'get' ? 1000 : 0, ms })
-  const run = async (what: string, least: number, job: Omit<LoadJob, 'connection' | 'clients'>) => {
+  const run = async (what: string, least: number, job: Omit<LoadJob, 'connection' | 'clients'> & { kind: Exclude<LoadJob['kind'], 'create-pod'> }) => {
     // What the compiler learns in the first seconds is no part of the figures.
     if (job.ms !== undefined) await load({ connection, clients: CLIENTS, ...job, prefix: job.kind === 'create' ? `warm-${job.kind}` : job.prefix, ms: WARM_MS })
     const ceiling = await ofBare(job.kind === 'get' ? 'get' : 'create', CLIENTS, MS / 2)
@@ -101,33 +100,10 @@ async function measure(cluster: Started, bare: Bare, delays: string, tell: (row:
   const get = await load({ ...one, kind: 'get', prefix: 'one', objects: Math.min(500, create.done) })
   tell({ what: 'get, one client, p50', figure: get.p50Ms, unit: 'ms', target: { most: 0.35 } })
   ofOne(get.p50Ms, bareGet.p50Ms, OF_BARE.getOne)
-  await lists(connection, tell)
 }
 
-async function lists(connection: Connection, tell: (row: Row) => void): Promise<void> {
-  const client = await HttpClient.open(connection)
-  await client.request('DELETE', CONFIGMAPS)
-  await load({ connection, clients: CLIENTS, kind: 'create', prefix: 'list', objects: 0, count: 10_000 })
-  const timed = async (query: string, expected: number): Promise<number> => {
-    const times: number[] = []
-    for (let i = 0; i < 9; i++) {
-      const start = performance.now()
-      const { status, body } = await client.request('GET', `${CONFIGMAPS}?resourceVersion=0${query}`)
-      times.push(performance.now() - start)
-      if (i === 0) {
-        const text = body.toString('latin1')
-        const found = text.split('"uid":').length - 1
-        if (status !== 200 || found < expected) throw new Error(`list answered ${status} with ${found} objects`)
-      }
-    }
-    return median(times)
-  }
-  tell({ what: 'list of 10,000', figure: await timed('', 10_000), unit: 'ms', target: { most: 120 } })
-  tell({ what: 'label selector, 100 of 10,000', figure: await timed('&labelSelector=group%3Dg7', 100), unit: 'ms', target: { most: 5 } })
-  client.close()
-}
-
-async function loopDelay(pid: number, file: string): Promise<{ p50: number; p99: number; max: number } | undefined> {
+/** Event-loop delay of a process started with loop-delay.cjs since the last time this was asked. */
+export async function loopDelay(pid: number, file: string): Promise<{ p50: number; p99: number; max: number } | undefined> {
   rmSync(file, { force: true })
   process.kill(pid, 'SIGUSR2')
   for (let i = 0; i < 100; i++) {

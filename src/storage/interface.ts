@@ -52,6 +52,14 @@ export interface StoredObject {
   encoded(): Uint8Array
   /** The same with a line's end, as one object is sent. */
   line?(): Uint8Array
+  /** How many bytes `encoded()` has. */
+  readonly size: number
+  /** Writes `encoded()`, from its byte `skip` on, at `at`. @returns the index after it */
+  writeTo(out: Uint8Array, at: number, skip?: number): number
+  /** How many bytes `metadata` has in `encoded()`. */
+  readonly metadataSize: number
+  /** Writes these. @returns the index after them */
+  writeMetadataTo(out: Uint8Array, at: number): number
 }
 
 export interface StorageListOptions {

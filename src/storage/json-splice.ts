@@ -37,7 +37,8 @@ function skipString(b: Uint8Array, at: number): number {
   throw new SyntaxError('unterminated string in stored JSON')
 }
 
-function skipValue(b: Uint8Array, at: number): number {
+/** @param at the first byte of a value @returns the index after its last */
+export function skipValue(b: Uint8Array, at: number): number {
   const first = b[at]
   if (first === QUOTE) return skipString(b, at)
   if (first !== OPEN && first !== OPEN_LIST) {

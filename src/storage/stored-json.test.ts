@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { encodeJSON } from '../apimachinery/json/index.ts'
 import type { KubeObject } from '../apimachinery/object.ts'
 import { encodeObject, rememberWritten, StoredJson } from './stored-json.ts'
 
@@ -41,4 +42,21 @@ test('the same bytes at another revision, as a deletion leaves them', () => {
   const bytes = encodeObject(object)
   rememberWritten(bytes, object)
   expect(new StoredJson('a', bytes, 7).at(9).object).toEqual({ ...object, metadata: { name: 'a', uid: 'u', resourceVersion: '9' } })
+})
+
+test('written into a body, whole or in part, it is the same bytes as alone', () => {
+  fc.assert(
+    fc.property(fc.oneof(goMetadata, sortedMetadata), fc.integer({ min: 1 }), fc.nat(12), (metadata, revision, skip) => {
+      const stored = new StoredJson('a/b', encodeObject({ apiVersion: 'v1', kind: 'Thing', metadata, data: 'd' } as unknown as KubeObject), revision)
+      const encoded = Buffer.from(stored.encoded())
+      expect(JSON.parse(encoded.toString()).metadata.resourceVersion).toBe(String(revision))
+      expect(stored.size).toBe(encoded.length)
+      const out = Buffer.alloc(encoded.length + 10, '.')
+      expect(stored.writeTo(out, 3, skip)).toBe(3 + encoded.length - skip)
+      expect(out.toString()).toBe(`...${encoded.toString().slice(skip)}${'.'.repeat(7 + skip)}`)
+      const inner = Buffer.alloc(stored.metadataSize)
+      expect(stored.writeMetadataTo(inner, 0)).toBe(inner.length)
+      expect(inner.toString()).toBe(encodeJSON(JSON.parse(encoded.toString()).metadata))
+    }),
+  )
 })

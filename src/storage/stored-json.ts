@@ -2,7 +2,7 @@ import { newInternalError } from '../apimachinery/errors.ts'
 import type { KubeObject } from '../apimachinery/object.ts'
 import { deepFreeze } from '../base/deep-freeze.ts'
 import type { StoredObject } from './interface.ts'
-import { GO_ORDER_BEFORE, labelsRange, splicePoint } from './json-splice.ts'
+import { GO_ORDER_BEFORE, labelsRange, metadataStart, skipValue, splicePoint } from './json-splice.ts'
 
 const NO_LABELS: Readonly<Record<string, string>> = Object.freeze({})
 const HTML = /[<>&\u2028\u2029]/
@@ -64,6 +64,8 @@ export class StoredJson implements StoredObject {
   readonly resourceVersion: number
   /** Where the resourceVersion goes, with a comma after it: -1 not looked for yet, -2 the place is not so simple. */
   private spliceAt = -1
+  /** Where the metadata ends; -1 not looked for yet. */
+  private metadataEnd = -1
   private parsed: KubeObject | undefined = undefined
   private labelMap: Readonly<Record<string, string>> | undefined = undefined
 
@@ -108,27 +110,83 @@ export class StoredJson implements StoredObject {
     return out
   }
 
+  /** How long `encoded()` is, without making it. */
+  get size(): number {
+    const point = this.plainPoint()
+    return point < 0 ? this.encoded().length : this.bytes.length + RV_BYTES.length + digits(this.resourceVersion) + 2
+  }
+
+  writeTo(out: Uint8Array, at: number, skip = 0): number {
+    const point = this.plainPoint()
+    if (point < 0 || skip > point) {
+      const encoded = this.encoded()
+      out.set(skip === 0 ? encoded : encoded.subarray(skip), at)
+      return at + encoded.length - skip
+    }
+    return this.copy(out, at, skip, this.bytes.length, point)
+  }
+
+  get metadataSize(): number {
+    const [start, end] = this.metadata()
+    const point = this.plainPoint()
+    return point < 0 ? metadataOf(this.encoded()).length : end - start + RV_BYTES.length + digits(this.resourceVersion) + 2
+  }
+
+  writeMetadataTo(out: Uint8Array, at: number): number {
+    const point = this.plainPoint()
+    if (point >= 0) {
+      const [start, end] = this.metadata()
+      return this.copy(out, at, start, end, point)
+    }
+    const metadata = metadataOf(this.encoded())
+    out.set(metadata, at)
+    return at + metadata.length
+  }
+
+  /** The bytes [from, to) with the resourceVersion in between. */
+  private copy(out: Uint8Array, at: number, from: number, to: number, point: number): number {
+    const { bytes } = this
+    out.set(bytes.subarray(from, point), at)
+    let i = at + point - from
+    for (let k = 0; k < RV_BYTES.length; k++) out[i++] = RV_BYTES[k] as number
+    const text = String(this.resourceVersion)
+    for (let k = 0; k < text.length; k++) out[i++] = text.charCodeAt(k)
+    out[i++] = QUOTE
+    out[i++] = COMMA
+    out.set(bytes.subarray(point, to), i)
+    return i + to - point
+  }
+
+  /** The index at which the resourceVersion goes in with a comma behind it; -2 when the place is not so simple. */
+  private plainPoint(): number {
+    if (this.spliceAt === -1) {
+      const point = splicePoint(this.bytes)
+      this.spliceAt = point && point.start === point.end && !point.commaBefore && point.commaAfter ? point.start : -2
+    }
+    return this.spliceAt
+  }
+
+  private metadata(): readonly [number, number] {
+    const start = metadataStart(this.bytes)
+    if (this.metadataEnd < 0) this.metadataEnd = skipValue(this.bytes, start)
+    return [start, this.metadataEnd]
+  }
+
   /** With so many bytes more at the end, left for the caller to fill. */
   private spliced(more: number): Uint8Array {
     const { bytes } = this
-    let start = this.spliceAt
-    let end = start
-    let before = ''
-    let after = ','
-    if (start < 0) {
-      const point = splicePoint(bytes)
-      if (!point) return more === 0 ? bytes : Buffer.concat([bytes], bytes.length + more)
-      start = point.start
-      end = point.end
-      before = point.commaBefore ? ',' : ''
-      after = point.commaAfter ? ',' : ''
-      this.spliceAt = start === end && before === '' && after === ',' ? start : -2
+    if (this.plainPoint() >= 0) {
+      const out = Buffer.allocUnsafe(this.size + more)
+      this.writeTo(out, 0)
+      return out
     }
-    const insert = `${before}"resourceVersion":"${this.resourceVersion}"${after}`
-    const out = Buffer.allocUnsafe(bytes.length - (end - start) + insert.length + more)
-    out.set(bytes.subarray(0, start), 0)
-    out.write(insert, start, 'latin1')
-    out.set(bytes.subarray(end), start + insert.length)
+    const point = splicePoint(bytes)
+    if (!point) return more === 0 ? bytes : Buffer.concat([bytes], bytes.length + more)
+    const insert = `${point.commaBefore ? ',' : ''}"resourceVersion":"${this.resourceVersion}"${point.commaAfter ? ',' : ''}`
+    const out = Buffer.allocUnsafe(bytes.length - (point.end - point.start) + insert.length + more)
+    out.set(bytes.subarray(0, point.start), 0)
+    out.write(insert, point.start, 'latin1')
+    out.set(bytes.subarray(point.end), point.start + insert.length)
     return out
   }
 
@@ -139,6 +197,20 @@ export class StoredJson implements StoredObject {
 }
 
 const NEWLINE = 10
+const QUOTE = 0x22
+const COMMA = 0x2c
+const RV_BYTES = Buffer.from('"resourceVersion":"', 'latin1')
+
+function digits(n: number): number {
+  let count = 1
+  for (let rest = n; rest >= 10; rest = Math.floor(rest / 10)) count++
+  return count
+}
+
+function metadataOf(bytes: Uint8Array): Uint8Array {
+  const start = metadataStart(bytes)
+  return bytes.subarray(start, skipValue(bytes, start))
+}
 
 function text(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')

@@ -5,6 +5,7 @@ import { yielder } from '../../base/yielder.ts'
 import type { StorageList, StorageListOptions, StoredObject } from '../../storage/interface.ts'
 import type { Endpoint } from '../endpoints/endpoint.ts'
 import { JSON_TYPE, type Negotiated } from '../negotiation/accept.ts'
+import { type ItemForm, itemsBody } from '../negotiation/pieces.ts'
 import { goType, withoutType } from '../negotiation/respond.ts'
 import type { ResourceStore } from '../registry/resource-store.ts'
 import type { ApiResponse } from '../request/api-request.ts'
@@ -104,6 +105,9 @@ async function respondList(environment: HandlerEnvironment, target: Target, form
   switch (form.as) {
     case 'Table': {
       const maker = environment.responder.tableMaker(context, endpoint, form)
+      if (form.mediaType === JSON_TYPE && !form.pretty && !endpoint.converts && !context.request.inProcess) {
+        return { status: 200, headers: { 'content-type': JSON_TYPE }, ...(await maker.body(list.items, { ...meta })) }
+      }
       return environment.responder.value(context, form, 200, await maker.table(await spoken(endpoint, list.items), { ...meta }))
     }
     case 'PartialObjectMetadata':
@@ -121,8 +125,9 @@ async function respondList(environment: HandlerEnvironment, target: Target, form
     return { status: 200, headers: {}, object: { kind, apiVersion, metadata: Object.freeze(meta), items } }
   }
   if (form.mediaType === JSON_TYPE && !form.pretty && !endpoint.converts) {
-    const head = Buffer.from(`{"kind":${JSON.stringify(kind)},"apiVersion":${JSON.stringify(apiVersion)},"metadata":${JSON.stringify(meta)},"items":[`, 'utf8')
-    return { status: 200, headers: { 'content-type': JSON_TYPE }, bytes: await joinItems(endpoint, head, list.items) }
+    const head = `{"kind":${JSON.stringify(kind)},"apiVersion":${JSON.stringify(apiVersion)},"metadata":${JSON.stringify(meta)},"items":[`
+    const body = await itemsBody(head, list.items, new ItemsForm(endpoint.custom ? EMPTY : endpoint.head), ']}\n')
+    return { status: 200, headers: { 'content-type': JSON_TYPE }, ...body }
   }
   const items = (await spoken(endpoint, list.items)).map((i) => (endpoint.custom ? i : withoutType(i)))
   return environment.responder.value(context, form, 200, { kind, apiVersion, metadata: meta, items })
@@ -139,43 +144,32 @@ async function spoken(endpoint: Endpoint, items: readonly StoredObject[]): Promi
   return out
 }
 
-const COMMA = 44
 const OPEN = 123
-const TAIL = Buffer.from(']}\n')
+const EMPTY = new Uint8Array(0)
 
-/** The stored bytes of all items as one body; the kind at their head is left out as typed lists do. */
-async function joinItems(endpoint: Endpoint, head: Uint8Array, items: readonly StoredObject[]): Promise<Uint8Array> {
-  const tick = yielder()
-  const strip = endpoint.custom ? 0 : endpoint.head.length
-  const parts: Uint8Array[] = new Array(items.length)
-  let total = head.length + TAIL.length + items.length * 2
-  for (let i = 0; i < items.length; i++) {
-    const encoded = (items[i] as StoredObject).encoded()
-    parts[i] = encoded
-    total += encoded.length
-    const pause = tick()
-    if (pause) await pause
+/** The stored bytes of items; the kind at their head is left out as typed lists do. */
+class ItemsForm implements ItemForm<StoredObject> {
+  private readonly head: Uint8Array
+
+  constructor(head: Uint8Array) {
+    this.head = head
   }
-  const out = Buffer.allocUnsafe(total)
-  out.set(head, 0)
-  let at = head.length
-  for (let i = 0; i < parts.length; i++) {
-    const part = parts[i] as Uint8Array
-    if (i > 0) out[at++] = COMMA
-    if (strip > 0 && startsWith(part, endpoint.head)) {
-      out[at++] = OPEN
-      const rest = part.subarray(strip)
-      out.set(rest, at)
-      at += rest.length
-    } else {
-      out.set(part, at)
-      at += part.length
-    }
-    const pause = tick()
-    if (pause) await pause
+
+  size(item: StoredObject): number {
+    return item.size - this.strip(item)
   }
-  out.set(TAIL, at)
-  return out.subarray(0, at + TAIL.length)
+
+  write(item: StoredObject, out: Buffer, at: number): number {
+    const strip = this.strip(item)
+    if (strip === 0) return item.writeTo(out, at)
+    out[at] = OPEN
+    return item.writeTo(out, at + 1, strip + 1)
+  }
+
+  /** How many bytes are missing. */
+  private strip({ bytes }: StoredObject): number {
+    return this.head.length > 0 && startsWith(bytes, this.head) ? this.head.length - 1 : 0
+  }
 }
 
 function startsWith(bytes: Uint8Array, head: Uint8Array): boolean {

@@ -53,9 +53,10 @@ export class RequestMetrics {
     const { place } = found
     found.duration ??= histogramOf(this.durations, place, DURATION_BUCKETS)
     if (found.duration) observe(found.duration, seconds, DURATION_BUCKETS)
-    if (response.bytes) {
+    const size = response.bytes?.length ?? response.pieces?.length
+    if (size !== undefined) {
       found.size ??= histogramOf(this.sizes, place, SIZE_BUCKETS)
-      if (found.size) observe(found.size, response.bytes.length, SIZE_BUCKETS)
+      if (found.size) observe(found.size, size, SIZE_BUCKETS)
     }
     if (response.status === 429 || response.status === 504) this.terminations.set(found.key, (this.terminations.get(found.key) ?? 0) + 1)
   }

@@ -48,13 +48,21 @@ export interface WatchSink {
   end(): void
 }
 
+/** A body in pieces. */
+export interface Pieces {
+  /** The sum of their lengths. */
+  readonly length: number
+  /** Called once. */
+  make(): AsyncIterable<Uint8Array> | Iterable<Uint8Array>
+}
+
 /** An answer. Exactly one of the bodies is set; none means an empty body. */
 export interface ApiResponse {
   status: number
   headers: Record<string, string | string[]>
   bytes?: Uint8Array
-  /** Pieces to be sent one after another; their sum is the body. */
-  chunks?: Uint8Array[]
+  /** A long body, made while it is sent. */
+  pieces?: Pieces
   /** In-process: the decoded, frozen object. */
   object?: unknown
   watch?: WatchBody

@@ -1,9 +1,13 @@
 import { newBadRequest } from '../../apimachinery/errors.ts'
+import { encodeJSON } from '../../apimachinery/json/index.ts'
 import type { TableColumnDefinition } from '../../apimachinery/meta/v1/types.generated.ts'
 import type { KubeObject } from '../../apimachinery/object.ts'
 import { quote } from '../../apimachinery/quote.ts'
 import { yielder } from '../../base/yielder.ts'
+import type { StoredObject } from '../../storage/interface.ts'
 import type { Endpoint } from '../endpoints/endpoint.ts'
+import { type ItemForm, itemsBody } from '../negotiation/pieces.ts'
+import type { ApiResponse } from '../request/api-request.ts'
 import type { RequestContext } from '../request/context.ts'
 
 export type IncludeObject = 'Metadata' | 'Object' | 'None'
@@ -76,6 +80,21 @@ export class TableMaker {
     return this.wrap(rows, meta, this.columns())
   }
 
+  /** The same as JSON, out of stored objects whose version is the spoken one: metadata goes out as it is stored. */
+  async body(items: readonly StoredObject[], meta: ListMeta): Promise<Pick<ApiResponse, 'bytes' | 'pieces'>> {
+    const tick = yielder()
+    const rows: RowText[] = []
+    for (const stored of items) {
+      const pause = tick()
+      if (pause) await pause
+      const { object: _object, ...row } = this.row(stored.object)
+      rows.push({ text: `${encodeJSON(row).slice(0, -1)},"object":`, stored })
+    }
+    const empty = encodeJSON(this.wrap([], meta, this.columns()))
+    const form = this.include === 'None' ? NO_OBJECTS : this.include === 'Object' ? OBJECTS : metadataOnly(this.version)
+    return itemsBody(empty.slice(0, -2), rows, form, ']}\n')
+  }
+
   /** A table of one, as watch events are. */
   single(object: KubeObject, withColumns: boolean): Record<string, unknown> {
     return this.wrap([this.row(object)], { resourceVersion: object.metadata.resourceVersion ?? '' }, withColumns ? this.columns() : null)
@@ -116,6 +135,45 @@ export class TableMaker {
     if (this.include === 'None') return null
     if (this.include === 'Object') return object
     return partialMetadata(object, this.version)
+  }
+}
+
+/** A row: its JSON up to its object, and what that is made from. */
+interface RowText {
+  readonly text: string
+  readonly stored: StoredObject
+}
+
+const CLOSE = 125
+
+const NO_OBJECTS: ItemForm<RowText> = {
+  size: ({ text }) => Buffer.byteLength(text) + 5,
+  write: ({ text }, out, at) => {
+    const end = at + out.write(text, at, 'utf8')
+    return end + out.write('null}', end, 'latin1')
+  },
+}
+
+const OBJECTS: ItemForm<RowText> = {
+  size: ({ text, stored }) => Buffer.byteLength(text) + stored.size + 1,
+  write: ({ text, stored }, out, at) => {
+    const end = stored.writeTo(out, at + out.write(text, at, 'utf8'))
+    out[end] = CLOSE
+    return end + 1
+  },
+}
+
+function metadataOnly(version: string): ItemForm<RowText> {
+  const head = `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/${version}","metadata":`
+  return {
+    size: ({ text, stored }) => Buffer.byteLength(text) + head.length + stored.metadataSize + 2,
+    write: ({ text, stored }, out, at) => {
+      const begin = at + out.write(text + head, at, 'utf8')
+      const end = stored.writeMetadataTo(out, begin)
+      out[end] = CLOSE
+      out[end + 1] = CLOSE
+      return end + 2
+    },
   }
 }
 

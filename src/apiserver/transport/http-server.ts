@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { constants, createSecureServer, type Http2SecureServer, type IncomingHttpHeaders, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
 import type { AddressInfo } from 'node:net'
-import type { Duplex, Readable } from 'node:stream'
+import type { Duplex, Readable, Writable } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
 import type { Credentials } from '../authentication/authenticator.ts'
-import type { ApiRequest, ApiResponse, WatchHandle, WatchSink } from '../request/api-request.ts'
+import type { ApiRequest, ApiResponse, Pieces, WatchHandle, WatchSink } from '../request/api-request.ts'
 import { readAll } from './body.ts'
 import { compress, wantsGzip } from './compression.ts'
 import { bearerToken, flatHeaders, splitTarget } from './headers.ts'
@@ -166,6 +166,12 @@ async function serveStream(serve: Serve, stream: ServerHttp2Stream, raw: Incomin
     pump(response, stream, (handle) => stream.once('close', () => handle?.stop()))
     return
   }
+  if (goesInPieces(response, headers, method)) {
+    head['content-length'] = response.pieces.length
+    stream.respond(head)
+    await sendPieces(response.pieces, stream)
+    return
+  }
   const body = await bodyOf(response, headers, head)
   if (stream.destroyed) return
   if (method === 'HEAD' || body.length === 0) {
@@ -213,6 +219,12 @@ async function serveMessage(serve: Serve, message: IncomingMessage, out: ServerR
     pump(response, out, (handle) => out.once('close', () => handle?.stop()), byChunks ? new ChunkSink(out as never, chunks) : undefined)
     return
   }
+  if (goesInPieces(response, headers, request.method)) {
+    head['content-length'] = response.pieces.length
+    out.writeHead(response.status, head)
+    await sendPieces(response.pieces, out)
+    return
+  }
   const body = await bodyOf(response, headers, head)
   if (!message.complete && response.status >= 400) head.connection = 'close'
   head['content-length'] = body.length
@@ -243,12 +255,48 @@ function pump(
   source.pipe(out)
 }
 
+/** Whether a body is sent while it is made: what is compressed, or only measured, is made first. */
+function goesInPieces(
+  response: ApiResponse,
+  headers: Readonly<Record<string, string | undefined>>,
+  method: string,
+): response is ApiResponse & { pieces: Pieces } {
+  return response.pieces !== undefined && method !== 'HEAD' && !wantsGzip(headers['accept-encoding'], response.pieces.length)
+}
+
+/** Sends a body no faster than the reader takes it. */
+async function sendPieces(pieces: Pieces, out: Writable): Promise<void> {
+  for await (const piece of pieces.make()) {
+    if (out.destroyed) return
+    if (!out.write(piece)) await drained(out)
+  }
+  out.end()
+}
+
+async function joined(pieces: Pieces): Promise<Uint8Array> {
+  const parts: Uint8Array[] = []
+  for await (const piece of pieces.make()) parts.push(piece)
+  return Buffer.concat(parts, pieces.length)
+}
+
+function drained(out: Writable): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      out.off('drain', done)
+      out.off('close', done)
+      resolve()
+    }
+    out.on('drain', done)
+    out.on('close', done)
+  })
+}
+
 async function bodyOf(
   response: ApiResponse,
   headers: Readonly<Record<string, string | undefined>>,
   head: Record<string, string | string[] | number>,
 ): Promise<Uint8Array> {
-  const body = response.bytes ?? (response.chunks ? Buffer.concat(response.chunks) : EMPTY)
+  const body = response.bytes ?? (response.pieces ? await joined(response.pieces) : EMPTY)
   if (!wantsGzip(headers['accept-encoding'], body.length) || head['content-encoding'] !== undefined) return body
   head['content-encoding'] = 'gzip'
   head.vary = head.vary === undefined ? 'Accept-Encoding' : `${String(head.vary)}, Accept-Encoding`
@@ -278,6 +326,7 @@ async function serveUpgrade(serve: Serve, message: IncomingMessage, socket: Dupl
   }
   const response = await serve(request)
   if (response.hijacked) return
+  if (response.pieces) response.bytes = await joined(response.pieces)
   if (response.watch) {
     const answer = new HijackedAnswer(socket, headers, head)
     answer.serveWatch(response)

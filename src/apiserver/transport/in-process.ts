@@ -95,8 +95,7 @@ export class InProcessTransport implements Transport {
       if (value !== undefined) headers[name] = Array.isArray(value) ? value.join(', ') : value
     }
     const object = response.object === undefined ? undefined : deepFreezeOnce(response.object)
-    const bytes = () =>
-      response.bytes ?? (response.chunks ? Buffer.concat(response.chunks) : object === undefined ? EMPTY : Buffer.from(JSON.stringify(object)))
+    const bytes = () => response.bytes ?? (object === undefined ? EMPTY : Buffer.from(JSON.stringify(object)))
     const answer: TransportResponse = {
       status: response.status,
       headers,
