@@ -4,8 +4,9 @@
  */
 export { Controller, type ControllerOptions, type ReconcileResult, TerminalError } from './controller.ts'
 export type { ControllerContext } from './controller-context.ts'
+export { claimable, controlledBy, indexByController, ownerIn } from './controller-index.ts'
 export { Expectations } from './expectations.ts'
-export { controllerIndex, controllerOf, controllerRef, isControlledBy, orphanIndexValue } from './owner-references.ts'
+export { controllerOf, controllerRef, isControlledBy } from './owner-references.ts'
 export { type ClaimOptions, claim } from './ref-manager.ts'
 export { allOf, slowStartBatch } from './slow-start.ts'
 export { podTemplateHash, safeEncode, stableJson } from './template-hash.ts'

@@ -11,15 +11,15 @@ import { type CronSchedule, parseCron } from '../../component-helpers/cron-sched
 import {
   Controller,
   type ControllerContext,
-  controllerIndex,
+  controlledBy,
   controllerOf,
   controllerRef,
+  indexByController,
   type ReconcileResult,
   WriteTracker,
 } from '../../controller-runtime/index.ts'
 import { mostRecent, nextRun } from './missed-times.ts'
 
-const CONTROLLER = 'controllerUid'
 const SCHEDULED_AT = 'batch.kubernetes.io/cronjob-scheduled-timestamp'
 const TZ_DOCS = 'https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/'
 /** Past the due time by a little, so that it has come by every clock. */
@@ -43,7 +43,7 @@ export class CronJobController {
     const { informers, clock, events } = context
     this.crons = informers.informer(resources.batchv1.cronjobs)
     this.jobs = informers.informer(resources.batchv1.jobs)
-    this.jobs.addIndex(CONTROLLER, controllerIndex)
+    indexByController(this.jobs)
     this.recorder = events.recorder('cronjob-controller')
     this.controller = new Controller(context, { name: 'cronjob-controller', informers: [this.crons, this.jobs], reconcile: (key) => this.reconcile(key) })
     const { queue } = this.controller
@@ -70,7 +70,7 @@ export class CronJobController {
     const found = this.crons.lister.get(key)
     if (!found || this.writes.stale(key) || this.jobWrites.stale(key)) return
     const cron = deepCopy(found)
-    const jobs = this.jobs.lister.byIndex(CONTROLLER, cron.metadata.uid ?? '')
+    const jobs = controlledBy(this.jobs.lister, cron.metadata.uid)
     await this.cleanUp(cron, jobs)
     await this.refreshActive(cron, jobs)
     let result: ReconcileResult | undefined

@@ -12,11 +12,12 @@ import {
   Controller,
   type ControllerContext,
   claim,
-  controllerIndex,
+  claimable,
   controllerOf,
   controllerRef,
   Expectations,
-  orphanIndexValue,
+  indexByController,
+  ownerIn,
   slowStartBatch,
 } from '../../controller-runtime/index.ts'
 import { PodControl, podFromTemplate } from '../../controller-runtime/pods/pod-control.ts'
@@ -25,7 +26,6 @@ import { HASH_LABEL, placementOn, targetNodeOf, templateFor } from './placement.
 import { allowsSurge, isUpdated, rollingUpdateStep } from './rolling-update.ts'
 import { daemonSetStatus, standingFirst } from './status.ts'
 
-const CONTROLLER = 'controllerUid'
 const WORKERS = 2
 const BURST = 250
 const SELECTING_ALL = 'This daemon set is selecting all pods. A non-empty selector is required.'
@@ -49,7 +49,7 @@ export class DaemonSetController {
     this.pods = context.informers.informer(resources.corev1.pods)
     this.nodes = context.informers.informer(resources.corev1.nodes)
     this.history = new DaemonSetHistory(context)
-    this.pods.addIndex(CONTROLLER, controllerIndex)
+    indexByController(this.pods)
     this.recorder = context.events.recorder('daemonset-controller')
     this.control = new PodControl(context.client, this.recorder)
     this.expectations = new Expectations(context.clock)
@@ -116,10 +116,7 @@ export class DaemonSetController {
   }
 
   private ownerOf(pod: Pod): DaemonSet | undefined {
-    const ref = controllerOf(pod)
-    if (ref?.kind !== 'DaemonSet') return undefined
-    const set = this.sets.lister.get(`${pod.metadata.namespace}/${ref.name}`)
-    return set?.metadata.uid === ref.uid ? set : undefined
+    return ownerIn(this.sets.lister, 'DaemonSet', pod)
   }
 
   private podChanged(pod: Pod): void {
@@ -207,10 +204,7 @@ export class DaemonSetController {
 
   /** The set's Pods by the node they are on or meant for. */
   private async podsByNode(set: DaemonSet): Promise<Map<string, Pod[]>> {
-    const candidates = [
-      ...this.pods.lister.byIndex(CONTROLLER, set.metadata.uid ?? ''),
-      ...this.pods.lister.byIndex(CONTROLLER, orphanIndexValue(set.metadata.namespace)),
-    ]
+    const candidates = claimable(this.pods.lister, set)
     const claimed = await claim(candidates, {
       client: this.context.client,
       owner: set,

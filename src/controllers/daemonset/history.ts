@@ -4,10 +4,8 @@ import { isAlreadyExists, isNotFound } from '../../apimachinery/errors.ts'
 import { selectorFromLabelSelector } from '../../apimachinery/labels.ts'
 import { deepCopy } from '../../base/index.ts'
 import type { Informer } from '../../client/index.ts'
-import { type ControllerContext, claim, controllerIndex, controllerRef, orphanIndexValue, podTemplateHash, stableJson } from '../../controller-runtime/index.ts'
+import { type ControllerContext, claim, claimable, controllerRef, indexByController, podTemplateHash, stableJson } from '../../controller-runtime/index.ts'
 import { HASH_LABEL } from './placement.ts'
-
-const CONTROLLER = 'controllerUid'
 
 export interface History {
   current: ControllerRevision
@@ -22,7 +20,7 @@ export class DaemonSetHistory {
   constructor(context: ControllerContext) {
     this.context = context
     this.revisions = context.informers.informer(resources.appsv1.controllerrevisions)
-    this.revisions.addIndex(CONTROLLER, controllerIndex)
+    indexByController(this.revisions)
   }
 
   get informer(): Informer<ControllerRevision> {
@@ -32,10 +30,7 @@ export class DaemonSetHistory {
   /** Finds or makes the revision of the present template; its number is the highest. */
   async construct(set: DaemonSet): Promise<History> {
     const { client } = this.context
-    const candidates = [
-      ...this.revisions.lister.byIndex(CONTROLLER, set.metadata.uid ?? ''),
-      ...this.revisions.lister.byIndex(CONTROLLER, orphanIndexValue(set.metadata.namespace)),
-    ]
+    const candidates = claimable(this.revisions.lister, set)
     const all = await claim(candidates, {
       client,
       owner: set,

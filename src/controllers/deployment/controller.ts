@@ -6,10 +6,9 @@ import { objectKey } from '../../apimachinery/object.ts'
 import { deepCopy, deepEqual } from '../../base/index.ts'
 import { type EventRecorder, type Informer, referenceTo } from '../../client/index.ts'
 import { isPodTerminal } from '../../component-helpers/pod-conditions.ts'
-import { Controller, type ControllerContext, claim, controllerIndex, controllerOf, orphanIndexValue } from '../../controller-runtime/index.ts'
+import { Controller, type ControllerContext, claim, claimable, controlledBy, controllerOf, indexByController, ownerIn } from '../../controller-runtime/index.ts'
 import { Rollout } from './rollout.ts'
 
-const CONTROLLER = 'controllerUid'
 const MAX_RETRIES = 15
 const SELECTING_ALL = 'This deployment is selecting all pods. A non-empty selector is required.'
 
@@ -27,8 +26,8 @@ export class DeploymentController {
     this.deployments = context.informers.informer(resources.appsv1.deployments)
     this.sets = context.informers.informer(resources.appsv1.replicasets)
     this.pods = context.informers.informer(resources.corev1.pods)
-    this.sets.addIndex(CONTROLLER, controllerIndex)
-    this.pods.addIndex(CONTROLLER, controllerIndex)
+    indexByController(this.sets)
+    indexByController(this.pods)
     this.recorder = context.events.recorder('deployment-controller')
     this.controller = new Controller(context, {
       name: 'deployment-controller',
@@ -62,10 +61,7 @@ export class DeploymentController {
   }
 
   private ownerOf(set: ReplicaSet): Deployment | undefined {
-    const ref = controllerOf(set)
-    if (ref?.kind !== 'Deployment') return undefined
-    const found = this.deployments.lister.get(`${set.metadata.namespace}/${ref.name}`)
-    return found?.metadata.uid === ref.uid ? found : undefined
+    return ownerIn(this.deployments.lister, 'Deployment', set)
   }
 
   private enqueueOwner(set: ReplicaSet): void {
@@ -91,9 +87,7 @@ export class DeploymentController {
     const set = this.sets.lister.get(`${pod.metadata.namespace}/${ref.name}`)
     const owner = set?.metadata.uid === ref.uid ? this.ownerOf(set) : undefined
     if (owner?.spec.strategy.type !== 'Recreate') return
-    const left = this.sets.lister
-      .byIndex(CONTROLLER, owner.metadata.uid ?? '')
-      .some((s) => this.pods.lister.byIndex(CONTROLLER, s.metadata.uid ?? '').length > 0)
+    const left = controlledBy(this.sets.lister, owner.metadata.uid).some((s) => controlledBy(this.pods.lister, s.metadata.uid).length > 0)
     if (!left) this.controller.queue.add(objectKey(owner))
   }
 
@@ -106,8 +100,7 @@ export class DeploymentController {
       await this.refuse(deployment)
       return
     }
-    const uid = deployment.metadata.uid ?? ''
-    const candidates = [...this.sets.lister.byIndex(CONTROLLER, uid), ...this.sets.lister.byIndex(CONTROLLER, orphanIndexValue(deployment.metadata.namespace))]
+    const candidates = claimable(this.sets.lister, deployment)
     const sets = await claim(candidates, {
       client,
       owner: deployment,
@@ -119,7 +112,7 @@ export class DeploymentController {
       deployment,
       sets,
       setsWithPods: () => sets.map((s) => s.metadata.uid ?? ''),
-      hasLivePods: (setUid) => this.pods.lister.byIndex(CONTROLLER, setUid).some((pod) => !isPodTerminal(pod)),
+      hasLivePods: (setUid) => controlledBy(this.pods.lister, setUid).some((pod) => !isPodTerminal(pod)),
     })
     const after = await rollout.run()
     return after === undefined ? undefined : { requeueAfterMs: after }

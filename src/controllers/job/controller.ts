@@ -13,10 +13,11 @@ import {
   Controller,
   type ControllerContext,
   claim,
-  controllerIndex,
+  claimable,
+  controlledBy,
   controllerOf,
   Expectations,
-  orphanIndexValue,
+  indexByController,
   type ReconcileResult,
   slowStartBatch,
   WriteTracker,
@@ -28,7 +29,6 @@ import { jobPod, TRACKING_FINALIZER } from './pod-template.ts'
 import { Round } from './round.ts'
 import { hasCondition, isFinished, isIndexed, jobCondition, type Verdict } from './verdict.ts'
 
-const CONTROLLER = 'controllerUid'
 const MAX_BATCH = 500
 const POD_UPDATE_BATCH_MS = 1000
 const MANAGER = 'kubernetes.io/job-controller'
@@ -53,7 +53,7 @@ export class JobController {
     const { informers, clock, client, events } = context
     this.jobs = informers.informer(resources.batchv1.jobs)
     this.pods = informers.informer(resources.corev1.pods)
-    this.pods.addIndex(CONTROLLER, controllerIndex)
+    indexByController(this.pods)
     this.recorder = events.recorder('job-controller')
     this.control = new PodControl(client, this.recorder)
     this.expectations = new Expectations(clock)
@@ -79,7 +79,7 @@ export class JobController {
       onDelete: (job) => {
         this.expectations.forget(objectKey(job))
         this.backoff.forget(objectKey(job))
-        for (const pod of this.pods.lister.byIndex(CONTROLLER, job.metadata.uid ?? '')) this.orphans.queue.add(objectKey(pod))
+        for (const pod of controlledBy(this.pods.lister, job.metadata.uid)) this.orphans.queue.add(objectKey(pod))
       },
     })
     this.pods.addHandler({
@@ -167,10 +167,7 @@ export class JobController {
       return
     }
     const now = clock.now()
-    const candidates = [
-      ...this.pods.lister.byIndex(CONTROLLER, job.metadata.uid ?? ''),
-      ...this.pods.lister.byIndex(CONTROLLER, orphanIndexValue(job.metadata.namespace)),
-    ]
+    const candidates = claimable(this.pods.lister, job)
     const pods = await claim(candidates, {
       client,
       owner: job,

@@ -13,11 +13,13 @@ import {
   Controller,
   type ControllerContext,
   claim,
-  controllerIndex,
+  claimable,
+  controlledBy,
   controllerOf,
   controllerRef,
   Expectations,
-  orphanIndexValue,
+  indexByController,
+  ownerIn,
   slowStartBatch,
 } from '../../controller-runtime/index.ts'
 import { compareForDeletion } from '../../controller-runtime/pods/deletion-order.ts'
@@ -26,7 +28,6 @@ import type { ReplicaSetFlavour } from '../../controller-runtime/pods/replica-se
 import { replicaSetStatus } from './status.ts'
 
 const BURST = 500
-const CONTROLLER = 'controllerUid'
 
 export const replicaSetFlavour: ReplicaSetFlavour = {
   name: 'replicaset-controller',
@@ -52,8 +53,8 @@ export class ReplicaSetController {
     this.flavour = flavour
     this.sets = context.informers.informer(flavour.handle)
     this.pods = context.informers.informer(resources.corev1.pods)
-    this.sets.addIndex(CONTROLLER, controllerIndex)
-    this.pods.addIndex(CONTROLLER, controllerIndex)
+    indexByController(this.sets)
+    indexByController(this.pods)
     this.pods.addIndex(NODE_NAME_INDEX, (pod) => [pod.spec.nodeName ?? ''])
     this.expectations = new Expectations(context.clock)
     this.control = new PodControl(context.client, context.events.recorder(flavour.component))
@@ -132,10 +133,7 @@ export class ReplicaSetController {
   }
 
   private ownerOf(pod: Pod): ReplicaSet | undefined {
-    const ref = controllerOf(pod)
-    if (ref?.kind !== this.flavour.handle.kind) return undefined
-    const set = this.sets.lister.get(`${pod.metadata.namespace}/${ref.name}`)
-    return set?.metadata.uid === ref.uid ? set : undefined
+    return ownerIn(this.sets.lister, this.flavour.handle.kind, pod)
   }
 
   private enqueueMatching(pod: Pod): void {
@@ -156,10 +154,7 @@ export class ReplicaSetController {
     const needsSync = this.expectations.satisfied(key)
     const selector = selectorOf(set)
     if (!selector) return
-    const candidates = [
-      ...this.pods.lister.byIndex(CONTROLLER, set.metadata.uid ?? ''),
-      ...this.pods.lister.byIndex(CONTROLLER, orphanIndexValue(set.metadata.namespace)),
-    ]
+    const candidates = claimable(this.pods.lister, set)
     const active = candidates.filter(isPodActive)
     const options = { client, owner: found, ownerHandle: this.flavour.handle, handle: resources.corev1.pods, selector }
     const claimed = await claim(active, options)
@@ -240,8 +235,8 @@ export class ReplicaSetController {
   /** Active Pods of all sets with the same controller, this one included. */
   private relatedPods(set: ReplicaSet): Pod[] {
     const ref = controllerOf(set)
-    const sets = ref ? this.sets.lister.byIndex(CONTROLLER, ref.uid) : [set]
-    return sets.flatMap((s) => this.pods.lister.byIndex(CONTROLLER, s.metadata.uid ?? '')).filter(isPodActive)
+    const sets = ref ? controlledBy(this.sets.lister, ref.uid) : [set]
+    return sets.flatMap((s) => controlledBy(this.pods.lister, s.metadata.uid)).filter(isPodActive)
   }
 
   private async writeStatus(set: ReplicaSet, status: ReplicaSet['status']): Promise<ReplicaSet> {

@@ -11,17 +11,16 @@ import {
   Controller,
   type ControllerContext,
   claim,
-  controllerIndex,
+  claimable,
   controllerOf,
-  orphanIndexValue,
+  indexByController,
+  ownerIn,
   slowStartBatch,
   WriteTracker,
 } from '../../controller-runtime/index.ts'
 import { inRange, ordinalOf, replicasOf, revisionOf, setAtRevision, startOrdinal, statefulPod } from './identity.ts'
 import { StatefulPodControl } from './pod-control.ts'
 import { type Revisions, StatefulSetRevisions } from './revisions.ts'
-
-const CONTROLLER = 'controllerUid'
 
 /** Runs Pods with names and claims of their own, one after the other. */
 export class StatefulSetController {
@@ -40,7 +39,7 @@ export class StatefulSetController {
     this.pods = informers.informer(resources.corev1.pods)
     const claims = informers.informer(resources.corev1.persistentvolumeclaims)
     this.revisions = new StatefulSetRevisions(context)
-    this.pods.addIndex(CONTROLLER, controllerIndex)
+    indexByController(this.pods)
     this.control = new StatefulPodControl(context, context.events.recorder('statefulset-controller'), claims)
     this.controller = new Controller(context, {
       name: 'statefulset-controller',
@@ -70,10 +69,7 @@ export class StatefulSetController {
   }
 
   private ownerOf(pod: Pod): StatefulSet | undefined {
-    const ref = controllerOf(pod)
-    if (ref?.kind !== 'StatefulSet') return undefined
-    const set = this.sets.lister.get(`${pod.metadata.namespace}/${ref.name}`)
-    return set?.metadata.uid === ref.uid ? set : undefined
+    return ownerIn(this.sets.lister, 'StatefulSet', pod)
   }
 
   private podChanged(pod: Pod): void {
@@ -92,10 +88,7 @@ export class StatefulSetController {
     if (!set || this.writes.stale(key)) return
     const selector = selectorFromLabelSelector(set.spec.selector)
     if (selector.empty) return
-    const candidates = [
-      ...this.pods.lister.byIndex(CONTROLLER, set.metadata.uid ?? ''),
-      ...this.pods.lister.byIndex(CONTROLLER, orphanIndexValue(set.metadata.namespace)),
-    ]
+    const candidates = claimable(this.pods.lister, set)
     const pods = await claim(candidates, {
       client: this.context.client,
       owner: set,

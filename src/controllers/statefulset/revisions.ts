@@ -5,9 +5,8 @@ import { selectorFromLabelSelector } from '../../apimachinery/labels.ts'
 import { fnv132 } from '../../base/fnv.ts'
 import { deepCopy } from '../../base/index.ts'
 import type { Informer } from '../../client/index.ts'
-import { type ControllerContext, claim, controllerIndex, controllerRef, orphanIndexValue, safeEncode, stableJson } from '../../controller-runtime/index.ts'
+import { type ControllerContext, claim, claimable, controllerRef, indexByController, safeEncode, stableJson } from '../../controller-runtime/index.ts'
 
-const CONTROLLER = 'controllerUid'
 const HASH_LABEL = 'controller.kubernetes.io/hash'
 const MAX_PREFIX = 223
 
@@ -26,7 +25,7 @@ export class StatefulSetRevisions {
   constructor(context: ControllerContext) {
     this.context = context
     this.informer = context.informers.informer(resources.appsv1.controllerrevisions)
-    this.informer.addIndex(CONTROLLER, controllerIndex)
+    indexByController(this.informer)
   }
 
   private client(set: StatefulSet) {
@@ -34,10 +33,7 @@ export class StatefulSetRevisions {
   }
 
   async of(set: StatefulSet): Promise<Revisions> {
-    const candidates = [
-      ...this.informer.lister.byIndex(CONTROLLER, set.metadata.uid ?? ''),
-      ...this.informer.lister.byIndex(CONTROLLER, orphanIndexValue(set.metadata.namespace)),
-    ]
+    const candidates = claimable(this.informer.lister, set)
     const all = await claim(candidates, {
       client: this.context.client,
       owner: set,
