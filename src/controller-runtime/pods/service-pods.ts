@@ -1,6 +1,9 @@
 import type { Pod, Service, ServicePort } from '../../api/core/v1/types.generated.ts'
 import { selectorFromLabels } from '../../apimachinery/labels.ts'
+import { objectKey } from '../../apimachinery/object.ts'
 import { timeMs } from '../../apimachinery/time.ts'
+import { deepEqual } from '../../base/deep-freeze.ts'
+import type { Informer } from '../../client/index.ts'
 import { findPodCondition, isPodTerminal } from '../../component-helpers/pod-conditions.ts'
 
 export const HEADLESS_LABEL = 'service.kubernetes.io/headless'
@@ -42,7 +45,7 @@ export function hasServiceHostname(pod: Pod, service: Service): boolean {
 }
 
 /** What of a Pod shows in endpoints: a change of anything else is of no concern. */
-export function endpointsFingerprint(pod: Pod): string {
+function endpointsFingerprint(pod: Pod): string {
   const ready = findPodCondition(pod, 'Ready')?.status ?? ''
   const { podIP, podIPs, phase } = pod.status ?? {}
   const { nodeName, hostname, subdomain } = pod.spec
@@ -91,4 +94,27 @@ export class TriggerTimeTracker {
   forget(key: string): void {
     this.states.delete(key)
   }
+}
+
+/**
+ * Puts Services on the queue: each when it changes, and those that select a Pod, or did, when what endpoints show of the Pod changes.
+ * @returns what is to be called for a Pod whose endpoints change otherwise
+ */
+export function watchServicePods(services: Informer<Service>, pods: Informer<Pod>, queue: { add(key: string): void }): (pod: Pod) => void {
+  const enqueue = (service: Service) => queue.add(objectKey(service))
+  const podChanged = (pod: Pod) => {
+    for (const service of services.lister.inNamespace(pod.metadata.namespace)) if (selectsPod(service, pod)) enqueue(service)
+  }
+  services.addHandler({ onAdd: enqueue, onUpdate: (_, s) => enqueue(s), onDelete: enqueue })
+  pods.addHandler({
+    onAdd: podChanged,
+    onUpdate: (before, after) => {
+      const relabelled = !deepEqual(before.metadata.labels, after.metadata.labels)
+      if (!relabelled && endpointsFingerprint(before) === endpointsFingerprint(after)) return
+      if (relabelled) podChanged(before)
+      podChanged(after)
+    },
+    onDelete: podChanged,
+  })
+  return podChanged
 }

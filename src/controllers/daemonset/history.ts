@@ -1,10 +1,10 @@
 import type { ControllerRevision, DaemonSet } from '../../api/apps/v1/types.generated.ts'
 import { resources } from '../../api/handles.generated.ts'
-import { isAlreadyExists, isNotFound } from '../../apimachinery/errors.ts'
 import { selectorFromLabelSelector } from '../../apimachinery/labels.ts'
 import { deepCopy } from '../../base/index.ts'
 import type { Informer } from '../../client/index.ts'
-import { type ControllerContext, claim, claimable, controllerRef, indexByController, podTemplateHash, stableJson } from '../../controller-runtime/index.ts'
+import { createRevision, deleteRevision, templatePatch } from '../../controller-runtime/controller-revisions.ts'
+import { type ControllerContext, claim, claimable, indexByController, podTemplateHash, stableJson } from '../../controller-runtime/index.ts'
 import { HASH_LABEL } from './placement.ts'
 
 export interface History {
@@ -45,7 +45,7 @@ export class DaemonSetHistory {
     if (same.length === 0) return { current: await this.snapshot(set, number), old }
     same.sort((a, b) => b.revision - a.revision)
     let current = same[0] as ControllerRevision
-    for (const duplicate of same.slice(1)) await this.remove(duplicate)
+    for (const duplicate of same.slice(1)) await deleteRevision(client, duplicate)
     if (current.revision < number) {
       current = await this.client(set).update({ ...deepCopy(current), revision: number })
     }
@@ -59,30 +59,13 @@ export class DaemonSetHistory {
   private async snapshot(set: DaemonSet, revision: number): Promise<ControllerRevision> {
     const hash = podTemplateHash(set.spec.template, set.status.collisionCount)
     const name = `${set.metadata.name}-${hash}`
-    const data = templatePatch(set)
-    try {
-      return await this.client(set).create({
-        apiVersion: 'apps/v1',
-        kind: 'ControllerRevision',
-        metadata: {
-          name,
-          namespace: set.metadata.namespace,
-          labels: { ...set.spec.template.metadata?.labels, [HASH_LABEL]: hash },
-          ...(set.metadata.annotations ? { annotations: { ...set.metadata.annotations } } : {}),
-          ownerReferences: [controllerRef(resources.appsv1.daemonsets, set)],
-        },
-        data,
-        revision,
-      } as unknown as ControllerRevision)
-    } catch (error) {
-      if (!isAlreadyExists(error)) throw error
-      const existing = await this.client(set).get(name)
-      if (stableJson(existing.data) === stableJson(data)) return existing
-      const copy = deepCopy(set)
-      copy.status.collisionCount = (copy.status.collisionCount ?? 0) + 1
-      await this.context.client.resource(resources.appsv1.daemonsets).namespace(set.metadata.namespace).updateStatus(copy)
-      throw new Error(`found a stale collision count of DaemonSet ${set.metadata.name}`)
-    }
+    const { client } = this.context
+    const made = await createRevision(client, set, resources.appsv1.daemonsets, { name, hashLabel: HASH_LABEL, hash, data: templatePatch(set), revision })
+    if (made) return made
+    const copy = deepCopy(set)
+    copy.status.collisionCount = (copy.status.collisionCount ?? 0) + 1
+    await client.resource(resources.appsv1.daemonsets).namespace(set.metadata.namespace).updateStatus(copy)
+    throw new Error(`found a stale collision count of DaemonSet ${set.metadata.name}`)
   }
 
   /** Deletes the oldest revisions over the limit, but none that a Pod still has. */
@@ -91,24 +74,8 @@ export class DaemonSetHistory {
     for (const revision of [...old].sort((a, b) => a.revision - b.revision)) {
       if (surplus <= 0) return
       if (liveHashes.has(revision.metadata.labels?.[HASH_LABEL] ?? '')) continue
-      await this.remove(revision)
+      await deleteRevision(this.context.client, revision)
       surplus--
     }
   }
-
-  private async remove(revision: ControllerRevision): Promise<void> {
-    try {
-      await this.context.client
-        .resource(resources.appsv1.controllerrevisions)
-        .namespace(revision.metadata.namespace)
-        .delete(revision.metadata.name ?? '')
-    } catch (error) {
-      if (!isNotFound(error)) throw error
-    }
-  }
-}
-
-/** What applied to the set brings this template back. */
-function templatePatch(set: DaemonSet): Record<string, unknown> {
-  return { spec: { template: { ...deepCopy(set.spec.template), $patch: 'replace' } } }
 }

@@ -8,7 +8,6 @@ import { type EventRecorder, type Informer, referenceTo } from '../../client/ind
 import { isPodReady } from '../../component-helpers/pod-conditions.ts'
 import { Controller, type ControllerContext, WriteTracker } from '../../controller-runtime/index.ts'
 import {
-  endpointsFingerprint,
   HEADLESS_LABEL,
   hasPodSelector,
   hasServiceHostname,
@@ -19,6 +18,7 @@ import {
   TRIGGER_TIME_ANNOTATION,
   TriggerTimeTracker,
   targetPortOf,
+  watchServicePods,
 } from '../../controller-runtime/pods/service-pods.ts'
 import { repackSubsets, truncateSubsets } from './subsets.ts'
 
@@ -51,18 +51,7 @@ export class EndpointsController {
       reconcile: (key) => this.reconcile(key),
     })
     const { queue } = this.controller
-    const enqueue = (service: Service) => queue.add(objectKey(service))
-    this.services.addHandler({ onAdd: enqueue, onUpdate: (_, s) => enqueue(s), onDelete: enqueue })
-    this.pods.addHandler({
-      onAdd: (pod) => this.podChanged(pod),
-      onUpdate: (before, after) => {
-        const relabelled = !deepEqual(before.metadata.labels, after.metadata.labels)
-        if (!relabelled && endpointsFingerprint(before) === endpointsFingerprint(after)) return
-        if (relabelled) this.podChanged(before)
-        this.podChanged(after)
-      },
-      onDelete: (pod) => this.podChanged(pod),
-    })
+    watchServicePods(this.services, this.pods, queue)
     this.writes = new WriteTracker(context.clock, this.endpoints, (key) => queue.add(key))
     // Somebody took it away: it comes back.
     this.endpoints.addHandler({ onDelete: (e) => queue.add(objectKey(e)) })
@@ -70,12 +59,6 @@ export class EndpointsController {
 
   run(): Promise<void> {
     return this.controller.run()
-  }
-
-  private podChanged(pod: Pod): void {
-    for (const service of this.services.lister.inNamespace(pod.metadata.namespace)) {
-      if (selectsPod(service, pod)) this.controller.queue.add(objectKey(service))
-    }
   }
 
   private async reconcile(key: string): Promise<void> {

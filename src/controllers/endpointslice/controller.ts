@@ -8,7 +8,6 @@ import { deepCopy, deepEqual } from '../../base/index.ts'
 import { BucketLimiter, type EventRecorder, ExponentialLimiter, type Informer, MaxOfLimiter, referenceTo } from '../../client/index.ts'
 import { Controller, type ControllerContext, controllerRef, WriteTracker } from '../../controller-runtime/index.ts'
 import {
-  endpointsFingerprint,
   HEADLESS_LABEL,
   hasPodSelector,
   isHeadless,
@@ -17,6 +16,7 @@ import {
   shouldBeInEndpoints,
   TRIGGER_TIME_ANNOTATION,
   TriggerTimeTracker,
+  watchServicePods,
 } from '../../controller-runtime/pods/service-pods.ts'
 import { addressesOf, endpointOf, portsOf, withDistributionHints } from './endpoint.ts'
 import { pack } from './packing.ts'
@@ -70,27 +70,16 @@ export class EndpointSliceController {
 
   private watch(): void {
     const { queue } = this.controller
-    const enqueue = (service: Service) => queue.add(objectKey(service))
-    this.services.addHandler({ onAdd: enqueue, onUpdate: (_, s) => enqueue(s), onDelete: enqueue })
-    this.pods.addHandler({
-      onAdd: (pod) => this.podChanged(pod),
-      onUpdate: (before, after) => {
-        const relabelled = !deepEqual(before.metadata.labels, after.metadata.labels)
-        if (!relabelled && endpointsFingerprint(before) === endpointsFingerprint(after)) return
-        if (relabelled) this.podChanged(before)
-        this.podChanged(after)
-      },
-      onDelete: (pod) => this.podChanged(pod),
-    })
+    const podChanged = watchServicePods(this.services, this.pods, queue)
     this.nodes.addHandler({
       // Pods may have been seen before their node.
       onAdd: (node) => {
-        for (const pod of this.pods.lister.list()) if (pod.spec.nodeName === node.metadata.name) this.podChanged(pod)
+        for (const pod of this.pods.lister.list()) if (pod.spec.nodeName === node.metadata.name) podChanged(pod)
       },
       onUpdate: (before, after) => {
         const zone = 'topology.kubernetes.io/zone'
         if (before.metadata.labels?.[zone] === after.metadata.labels?.[zone]) return
-        for (const pod of this.pods.lister.list()) if (pod.spec.nodeName === after.metadata.name) this.podChanged(pod)
+        for (const pod of this.pods.lister.list()) if (pod.spec.nodeName === after.metadata.name) podChanged(pod)
       },
     })
     const sliceChanged = (slice: EndpointSlice) => {
@@ -104,12 +93,6 @@ export class EndpointSliceController {
       },
       onDelete: sliceChanged,
     })
-  }
-
-  private podChanged(pod: Pod): void {
-    for (const service of this.services.lister.inNamespace(pod.metadata.namespace)) {
-      if (selectsPod(service, pod)) this.controller.queue.add(objectKey(service))
-    }
   }
 
   private async reconcile(key: string): Promise<void> {

@@ -1,11 +1,11 @@
 import type { ControllerRevision, StatefulSet } from '../../api/apps/v1/types.generated.ts'
 import { resources } from '../../api/handles.generated.ts'
-import { isAlreadyExists, isNotFound } from '../../apimachinery/errors.ts'
 import { selectorFromLabelSelector } from '../../apimachinery/labels.ts'
 import { fnv132 } from '../../base/fnv.ts'
 import { deepCopy } from '../../base/index.ts'
 import type { Informer } from '../../client/index.ts'
-import { type ControllerContext, claim, claimable, controllerRef, indexByController, safeEncode, stableJson } from '../../controller-runtime/index.ts'
+import { createRevision, deleteRevision, templatePatch } from '../../controller-runtime/controller-revisions.ts'
+import { type ControllerContext, claim, claimable, indexByController, safeEncode, stableJson } from '../../controller-runtime/index.ts'
 
 const HASH_LABEL = 'controller.kubernetes.io/hash'
 const MAX_PREFIX = 223
@@ -42,7 +42,7 @@ export class StatefulSetRevisions {
       selector: selectorFromLabelSelector(set.spec.selector),
     })
     all.sort((a, b) => a.revision - b.revision || ((a.metadata.name ?? '') < (b.metadata.name ?? '') ? -1 : 1))
-    const data = { spec: { template: { ...deepCopy(set.spec.template), $patch: 'replace' } } }
+    const data = templatePatch(set)
     const text = stableJson(data)
     const next = (all.at(-1)?.revision ?? 0) + 1
     let collisionCount = set.status.collisionCount ?? 0
@@ -55,31 +55,18 @@ export class StatefulSetRevisions {
     return { current, update, collisionCount, all }
   }
 
-  private async make(set: StatefulSet, data: object, revision: number, collisions: number): Promise<{ revision: ControllerRevision; collisionCount: number }> {
+  private async make(
+    set: StatefulSet,
+    data: Record<string, unknown>,
+    revision: number,
+    collisions: number,
+  ): Promise<{ revision: ControllerRevision; collisionCount: number }> {
     const text = stableJson(data)
     for (let collisionCount = collisions; ; collisionCount++) {
       const hash = safeEncode(String(fnv132(new TextEncoder().encode(text + collisionCount))))
       const name = `${(set.metadata.name ?? '').slice(0, MAX_PREFIX)}-${hash}`
-      try {
-        const made = await this.client(set).create({
-          apiVersion: 'apps/v1',
-          kind: 'ControllerRevision',
-          metadata: {
-            name,
-            namespace: set.metadata.namespace,
-            labels: { ...set.spec.template.metadata?.labels, [HASH_LABEL]: hash },
-            ...(set.metadata.annotations ? { annotations: { ...set.metadata.annotations } } : {}),
-            ownerReferences: [controllerRef(resources.appsv1.statefulsets, set)],
-          },
-          data,
-          revision,
-        } as unknown as ControllerRevision)
-        return { revision: made, collisionCount }
-      } catch (error) {
-        if (!isAlreadyExists(error)) throw error
-        const existing = await this.client(set).get(name)
-        if (stableJson(existing.data) === text) return { revision: existing, collisionCount }
-      }
+      const made = await createRevision(this.context.client, set, resources.appsv1.statefulsets, { name, hashLabel: HASH_LABEL, hash, data, revision })
+      if (made) return { revision: made, collisionCount }
     }
   }
 
@@ -88,12 +75,6 @@ export class StatefulSetRevisions {
     const limit = set.spec.revisionHistoryLimit ?? 10
     const keep = new Set([revisions.current.metadata.name, revisions.update.metadata.name, ...live])
     const history = revisions.all.filter((r) => !keep.has(r.metadata.name ?? ''))
-    for (const revision of history.slice(0, Math.max(0, history.length - limit))) {
-      try {
-        await this.client(set).delete(revision.metadata.name ?? '')
-      } catch (error) {
-        if (!isNotFound(error)) throw error
-      }
-    }
+    for (const revision of history.slice(0, Math.max(0, history.length - limit))) await deleteRevision(this.context.client, revision)
   }
 }
