@@ -1,6 +1,6 @@
 import type { Secret } from '../../api/core/v1/types.generated.ts'
+import { parseImageReference } from '../../component-helpers/image-reference.ts'
 import type { AuthConfig } from '../runtime/runtime.ts'
-import { parseImageReference } from './reference.ts'
 
 interface Entry {
   host: string

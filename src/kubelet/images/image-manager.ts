@@ -1,13 +1,13 @@
 import type { ObjectReference, Pod, Secret } from '../../api/core/v1/types.generated.ts'
 import type { Clock } from '../../base/index.ts'
 import type { EventRecorder } from '../../client/record/event-recorder.ts'
+import { withDefaultTag } from '../../component-helpers/image-reference.ts'
 import { type AnyContainer, uidOf } from '../pods/pod.ts'
 import { type ContainerRuntime, type ImageSpec, type PodSandboxConfig, RuntimeError } from '../runtime/runtime.ts'
 import { CrashBackoff } from '../sync/crash-backoff.ts'
 import { StartError } from '../sync/start-error.ts'
 import { goDuration } from '../time.ts'
 import { credentialsFor } from './credentials.ts'
-import { withDefaultTag } from './reference.ts'
 
 export interface ImageManagerOptions {
   runtime: ContainerRuntime

@@ -4,7 +4,7 @@ import { parseApiVersion } from '../../apimachinery/object.ts'
 import { validateLabelSelector } from '../../apimachinery/validation/labels.ts'
 import { byteLength } from '../../apimachinery/validation/messages.ts'
 import { isDNS1035Label, isDNS1123Subdomain, isQualifiedName } from '../../apimachinery/validation/names.ts'
-import type { KindRegistration } from '../../apiserver/registry/strategy.ts'
+import type { KindRegistration, Strategy } from '../../apiserver/registry/strategy.ts'
 import { deepCopy } from '../../base/index.ts'
 import { bindingColumns, mutatingPolicyColumns, validatingPolicyColumns } from './columns.ts'
 import { validateMatchConditions, validateMatchRule } from './rules.ts'
@@ -210,20 +210,29 @@ function validateActions({ spec }: Binding): ErrorList {
 
 const group = 'admissionregistration.k8s.io'
 
-const policyKind: KindRegistration<Policy> = {
-  group,
-  resource: 'validatingadmissionpolicies',
-  storage: { group, version: 'v1', kind: 'ValidatingAdmissionPolicy' },
-  strategy: {
+/** Policies of both kinds: only what they are checked for differs. */
+function policyStrategy<T extends Policy | MutatingPolicy>(validate: (item: T) => ErrorList): Strategy<T> {
+  return {
     allowUnconditionalUpdate: false,
     defaults({ spec }) {
       if (!spec) return
       spec.failurePolicy ??= 'Fail'
       defaultMatch(spec.matchConstraints)
     },
-    validate: validatePolicy,
-    validateUpdate: validatePolicy,
-  },
+    validate,
+    validateUpdate: validate,
+  }
+}
+
+function bindingStrategy<T extends Binding | MutatingBinding>(validate: (item: T) => ErrorList): Strategy<T> {
+  return { allowUnconditionalUpdate: false, defaults: ({ spec }) => defaultMatch(spec?.matchResources), validate, validateUpdate: validate }
+}
+
+const policyKind: KindRegistration<Policy> = {
+  group,
+  resource: 'validatingadmissionpolicies',
+  storage: { group, version: 'v1', kind: 'ValidatingAdmissionPolicy' },
+  strategy: policyStrategy(validatePolicy),
   status: {
     prepareForUpdate(item, old) {
       item.spec = deepCopy(old.spec)
@@ -240,12 +249,7 @@ const bindingKind: KindRegistration<Binding> = {
   group,
   resource: 'validatingadmissionpolicybindings',
   storage: { group, version: 'v1', kind: 'ValidatingAdmissionPolicyBinding' },
-  strategy: {
-    allowUnconditionalUpdate: false,
-    defaults: ({ spec }) => defaultMatch(spec?.matchResources),
-    validate: (item) => [...validateBinding(item), ...validateActions(item)],
-    validateUpdate: (item) => [...validateBinding(item), ...validateActions(item)],
-  },
+  strategy: bindingStrategy((item) => [...validateBinding(item), ...validateActions(item)]),
   columns: bindingColumns,
 }
 
@@ -253,16 +257,7 @@ const mutatingPolicyKind: KindRegistration<MutatingPolicy> = {
   group,
   resource: 'mutatingadmissionpolicies',
   storage: { group, version: 'v1beta1', kind: 'MutatingAdmissionPolicy' },
-  strategy: {
-    allowUnconditionalUpdate: false,
-    defaults({ spec }) {
-      if (!spec) return
-      spec.failurePolicy ??= 'Fail'
-      defaultMatch(spec.matchConstraints)
-    },
-    validate: validateMutatingPolicy,
-    validateUpdate: validateMutatingPolicy,
-  },
+  strategy: policyStrategy(validateMutatingPolicy),
   columns: mutatingPolicyColumns,
 }
 
@@ -270,12 +265,7 @@ const mutatingBindingKind: KindRegistration<MutatingBinding> = {
   group,
   resource: 'mutatingadmissionpolicybindings',
   storage: { group, version: 'v1beta1', kind: 'MutatingAdmissionPolicyBinding' },
-  strategy: {
-    allowUnconditionalUpdate: false,
-    defaults: ({ spec }) => defaultMatch(spec?.matchResources),
-    validate: validateBinding,
-    validateUpdate: validateBinding,
-  },
+  strategy: bindingStrategy(validateBinding),
   columns: bindingColumns as never,
 }
 

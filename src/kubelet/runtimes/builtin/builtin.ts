@@ -1,6 +1,6 @@
 import type { Clock, Random } from '../../../base/index.ts'
 import type { ComponentContext, Logger } from '../../../component-base/component.ts'
-import { parseImageReference } from '../../images/reference.ts'
+import { parseImageReference } from '../../../component-helpers/image-reference.ts'
 import {
   type AuthConfig,
   type ContainerConfig,

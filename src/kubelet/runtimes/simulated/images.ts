@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { BoundedMap } from '../../../base/bounded-map.ts'
 import type { Clock } from '../../../base/index.ts'
-import { canonicalImageName, type ImageReference, parseImageReference } from '../../images/reference.ts'
+import { canonicalImageName, type ImageReference, parseImageReference } from '../../../component-helpers/image-reference.ts'
 import { type AuthConfig, type Image, type ImageService, type ImageSpec, type PodSandboxConfig, RuntimeError } from '../../runtime/runtime.ts'
 import { SIMULATE_ANNOTATION, scriptFor } from './script.ts'
 

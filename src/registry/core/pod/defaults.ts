@@ -1,5 +1,5 @@
 import type { Container, EphemeralContainer, LifecycleHandler, Pod, PodSpec, PodStatus, PodTemplateSpec, Probe } from '../../../api/core/v1/types.generated.ts'
-import { defaultPullPolicy } from './image-name.ts'
+import { defaultPullPolicy } from '../../../component-helpers/image-reference.ts'
 import { setPodLevelResourceDefaults, setRequestsFromLimits, setResourceListDefaults } from './resource-defaults.ts'
 import { setFieldRefDefaults, setVolumeDefaults } from './volume-defaults.ts'
 

@@ -1,5 +1,5 @@
 import type { DownwardAPIVolumeFile, ObjectFieldSelector, PersistentVolumeClaimSpec, Volume } from '../../../api/core/v1/types.generated.ts'
-import { defaultPullPolicy } from './image-name.ts'
+import { defaultPullPolicy } from '../../../component-helpers/image-reference.ts'
 import { setResourceListDefaults } from './resource-defaults.ts'
 
 const FILE_MODE = 0o644

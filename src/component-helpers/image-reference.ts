@@ -9,14 +9,17 @@ export interface ImageReference {
   digest: string
 }
 
-const PATH_PART = /^[a-z0-9]+(?:(?:[._]|__|-{1,16})[a-z0-9]+){0,64}$/
+const PATH_PART = /^[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*$/
 const TAG = /^\w[\w.-]{0,127}$/
-const DIGEST = /^[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*){0,4}:[0-9A-Fa-f]{32,128}$/
-const DOMAIN = /^(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,62})(?:\.[A-Za-z0-9-]{1,63}){0,10}|\[[0-9a-fA-F:]{2,45}\])(?::\d{1,5})?$/
+const DIGEST = /^[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9A-Fa-f]{32,}$/
+const DOMAIN = /^(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*|\[[0-9a-fA-F:]+\])(?::\d+)?$/
+const MAX_NAME = 255
+/** No reference is longer; what is, is not looked at. */
+const MAX_REFERENCE = 1024
 
-/** Undefined for what is no valid reference. */
+/** Undefined for what is no valid reference: an upper-case repository, a bare id of 64 digits, bad characters. */
 export function parseImageReference(name: string): ImageReference | undefined {
-  if (name === '' || name.length > 512 || /^[a-f0-9]{64}$/.test(name)) return undefined
+  if (name === '' || name.length > MAX_REFERENCE || /^[a-f0-9]{64}$/.test(name)) return undefined
   let rest = name
   let digest = ''
   const at = rest.indexOf('@')
@@ -32,6 +35,7 @@ export function parseImageReference(name: string): ImageReference | undefined {
     rest = rest.slice(0, colon)
     if (!TAG.test(tag)) return undefined
   }
+  if (rest.length > MAX_NAME) return undefined
   let domain = 'docker.io'
   const slash = rest.indexOf('/')
   if (slash > 0) {
@@ -59,4 +63,9 @@ export function withDefaultTag(name: string): string | undefined {
   if (!ref) return undefined
   const last = name.slice(name.lastIndexOf('/') + 1)
   return last.includes(':') || name.includes('@') ? name : `${name}:latest`
+}
+
+/** `Always` for `latest`, `IfNotPresent` for every other version and for what cannot be read. */
+export function defaultPullPolicy(reference: string | undefined): 'Always' | 'IfNotPresent' {
+  return parseImageReference(reference ?? '')?.tag === 'latest' ? 'Always' : 'IfNotPresent'
 }
