@@ -57,6 +57,11 @@ export function matchesNodeSelector(selector: NodeSelector, node: Node): boolean
   return (selector.nodeSelectorTerms ?? []).some((term) => matchesNodeSelectorTerm(term, node))
 }
 
+/** Any term matches a node of which only the labels are known: fields match nothing. */
+export function matchesNodeLabels(selector: NodeSelector, labels: Labels): boolean {
+  return matchesNodeSelector(selector, { metadata: labels ? { labels } : {} } as Node)
+}
+
 /** spec.nodeSelector and the required node affinity of a Pod (or of anything with the same fields) hold on the node. */
 export function matchesRequiredNodeAffinity(pod: Pick<Pod, 'spec'>, node: Node): boolean {
   const spec = pod.spec

@@ -3,8 +3,10 @@ import { resources } from '../api/index.ts'
 import type { Labels } from '../apimachinery/labels.ts'
 import type { InformerFactory } from '../client/cache/informer-factory.ts'
 import { NAMESPACE_INDEX } from '../client/cache/store.ts'
+import { POD_SCOPE } from './event-handlers.ts'
 import type { ClusterView } from './framework/plugin.ts'
 import { matchLabelSelector } from './framework/pod-terms.ts'
+import { volumeView } from './volumes/volume-view.ts'
 
 /** The view of namespaces, budgets, services and owners that plugins need, over shared informers. */
 export function informerView(informers: InformerFactory): ClusterView {
@@ -14,7 +16,10 @@ export function informerView(informers: InformerFactory): ClusterView {
   const controllers = informers.informer(resources.corev1.replicationcontrollers).lister
   const replicaSets = informers.informer(resources.appsv1.replicasets).lister
   const statefulSets = informers.informer(resources.appsv1.statefulsets).lister
+  const pods = informers.informer(resources.corev1.pods, POD_SCOPE).lister
   return {
+    pod: (key) => pods.get(key),
+    volumes: volumeView(informers),
     namespaceLabels: (name) => namespaces.get(name)?.metadata.labels,
     podDisruptionBudgets: (namespace) => budgets.byIndex(NAMESPACE_INDEX, namespace),
     defaultSpreadSelector(pod: corev1.Pod) {

@@ -1,9 +1,10 @@
 import type { corev1 } from '../api/index.ts'
 import { resources } from '../api/index.ts'
+import type { KubeObject, ResourceHandle } from '../apimachinery/object.ts'
 import { deepEqual } from '../base/index.ts'
 import type { InformerFactory } from '../client/cache/informer-factory.ts'
 import type { ClusterCache } from './cache/cluster-cache.ts'
-import type { Action } from './framework/plugin.ts'
+import type { Action, EventResource } from './framework/plugin.ts'
 import { podInfo } from './framework/pod-info.ts'
 import type { Nominations } from './nominations.ts'
 import type { SchedulingQueue } from './queue/scheduling-queue.ts'
@@ -93,13 +94,35 @@ export function watchCluster(options: WatchClusterOptions): { synced(signal: Abo
       queue.onEvent({ resource: 'Node', action: 'Delete', old: node })
     },
   })
+  /** Objects that only plugins look at: what happens to them is told to the queue as it is. */
+  const tell = <T extends KubeObject>(handle: ResourceHandle<T>, resource: EventResource) => {
+    const informer = informers.informer(handle)
+    const registration = informer.addHandler({
+      onAdd: (object) => queue.onEvent({ resource, action: 'Add', new: object }),
+      onUpdate(old, object) {
+        if (old.metadata.resourceVersion !== object.metadata.resourceVersion) queue.onEvent({ resource, action: 'Update', old, new: object })
+      },
+      onDelete: (object) => queue.onEvent({ resource, action: 'Delete', old: object }),
+    })
+    return { informer, registration }
+  }
+  const told = [
+    tell(resources.corev1.persistentvolumes, 'PersistentVolume'),
+    tell(resources.corev1.persistentvolumeclaims, 'PersistentVolumeClaim'),
+    tell(resources.storagev1.storageclasses, 'StorageClass'),
+    tell(resources.storagev1.csinodes, 'CSINode'),
+    tell(resources.storagev1.csidrivers, 'CSIDriver'),
+    tell(resources.storagev1.csistoragecapacities, 'CSIStorageCapacity'),
+    tell(resources.storagev1.volumeattachments, 'VolumeAttachment'),
+  ]
   return {
     async synced(signal) {
-      await Promise.all([pods.waitForSync(signal), nodes.waitForSync(signal)])
+      await Promise.all([pods.waitForSync(signal), nodes.waitForSync(signal), ...told.map((t) => t.informer.waitForSync(signal))])
     },
     remove() {
       podHandler.remove()
       nodeHandler.remove()
+      for (const t of told) t.registration.remove()
     },
   }
 }

@@ -37,6 +37,8 @@ interface Failure {
   pendingBy: ReadonlySet<string>
   /** undefined: leave as it is. */
   nominatedNode: string | undefined
+  /** The nomination that was written last, where the cache may not show it yet. */
+  nominatedBefore?: string
 }
 
 /**
@@ -49,8 +51,10 @@ export class Scheduler {
   private readonly options: SchedulerOptions
   private readonly profiles = new Map<string, Profile>()
   private readonly nominations = new Nominations()
+  /** Pods on their way to their node. */
+  private readonly underWay = new Set<Promise<void>>()
   private bindings = 0
-  private bindingDone: (() => void) | undefined
+  private readonly slotWaiters: (() => void)[] = []
   private signal: AbortSignal = AbortSignal.abort()
 
   constructor(options: SchedulerOptions) {
@@ -103,7 +107,7 @@ export class Scheduler {
     } finally {
       this.queue.close()
       handlers.remove()
-      while (this.bindings > 0) await new Promise<void>((resolve) => (this.bindingDone = resolve))
+      await Promise.all(this.underWay)
       log.v(1).info('scheduler stopped')
     }
   }
@@ -154,24 +158,40 @@ export class Scheduler {
     }
     this.queue.done(queued)
     this.nominations.remove(info.uid)
-    const max = this.options.maxBindings ?? 64
-    while (this.bindings >= max) await new Promise<void>((resolve) => (this.bindingDone = resolve))
-    this.bindings++
-    void this.options.clock.track(
-      this.bind(queued, profile, state, node).finally(() => {
-        this.bindings--
-        const done = this.bindingDone
-        this.bindingDone = undefined
-        done?.()
-      }),
-    )
+    // Volumes may be long in coming: who waits for them takes no slot, and the next Pod need not wait.
+    const waits = profile.runner.preBindNeeded(state, info, node)
+    if (!waits) await this.takeSlot()
+    const work: Promise<void> = this.options.clock.track(this.bind(queued, profile, state, node, waits)).finally(() => this.underWay.delete(work))
+    this.underWay.add(work)
   }
 
-  private async bind(queued: QueuedPod, profile: Profile, state: CycleState, node: string): Promise<void> {
+  private async takeSlot(): Promise<void> {
+    if (this.bindings >= (this.options.maxBindings ?? 64)) await new Promise<void>((resolve) => this.slotWaiters.push(resolve))
+    else this.bindings++
+  }
+
+  private returnSlot(): void {
+    const next = this.slotWaiters.shift()
+    if (next) next()
+    else this.bindings--
+  }
+
+  /** @param waits preBind has work to do; a slot is taken after it only */
+  private async bind(queued: QueuedPod, profile: Profile, state: CycleState, node: string, waits: boolean): Promise<void> {
     const { info } = queued
     let status: Status | undefined
+    let hasSlot = !waits
     try {
-      status = (await profile.runner.preBind(state, info, node, this.signal)) ?? (await profile.runner.bind(state, info, node))
+      if (waits) {
+        // Whoever looks at the Pod meanwhile sees where it is going (KEP-5278).
+        await this.patchStatus(info.pod, undefined, node)
+        status = await profile.runner.preBind(state, info, node, this.signal)
+        if (!status) {
+          await this.takeSlot()
+          hasSlot = true
+        }
+      }
+      status ??= await profile.runner.bind(state, info, node)
       if (!status) {
         this.event(profile, info.pod, 'Normal', 'Scheduled', 'Binding', `Successfully assigned ${info.key} to ${node}`)
         return
@@ -190,9 +210,12 @@ export class Scheduler {
         rejectedBy: new Set(rejected && status.plugin ? [status.plugin] : []),
         pendingBy: new Set(),
         nominatedNode: '',
+        ...(waits ? { nominatedBefore: node } : {}),
       })
     } catch (e) {
       this.options.log.error('binding failed', { pod: info.key, node, error: String(e) })
+    } finally {
+      if (hasSlot) this.returnSlot()
     }
   }
 
@@ -243,13 +266,19 @@ export class Scheduler {
     else if (nominatedNode === '') this.nominations.remove(info.uid)
     this.event(profile, info.pod, 'Warning', 'FailedScheduling', 'Scheduling', message)
     // The status is sent while the next Pod is looked at; a failure is only worth a log line.
-    void this.options.clock.track(this.patchStatus(current ?? info.pod, message, reason, nominatedNode))
+    void this.options.clock.track(this.patchStatus(current ?? info.pod, { reason, message }, nominatedNode, failure.nominatedBefore))
   }
 
-  private async patchStatus(pod: corev1.Pod, message: string, reason: string, nominatedNode: string | undefined): Promise<void> {
+  /** @param nominatedNode undefined: leave it as it is; '' clears it */
+  private async patchStatus(
+    pod: corev1.Pod,
+    condition: { reason: string; message: string } | undefined,
+    nominatedNode: string | undefined,
+    nominatedBefore = pod.status.nominatedNodeName ?? '',
+  ): Promise<void> {
     const old = pod.status.conditions?.find((c) => c.type === 'PodScheduled')
-    const sameCondition = old?.status === 'False' && old.reason === reason && old.message === message
-    const sameNomination = nominatedNode === undefined || (pod.status.nominatedNodeName ?? '') === nominatedNode
+    const sameCondition = !condition || (old?.status === 'False' && old.reason === condition.reason && old.message === condition.message)
+    const sameNomination = nominatedNode === undefined || nominatedBefore === nominatedNode
     if (sameCondition && sameNomination) return
     const status: Record<string, unknown> = {}
     if (!sameCondition) {
@@ -258,8 +287,7 @@ export class Scheduler {
         {
           type: 'PodScheduled',
           status: 'False',
-          reason,
-          message,
+          ...condition,
           lastProbeTime: null,
           lastTransitionTime,
           ...(pod.metadata.generation ? { observedGeneration: pod.metadata.generation } : {}),

@@ -7,16 +7,25 @@ import { quote } from '../../apimachinery/quote.ts'
 import { formatTime } from '../../apimachinery/time.ts'
 import { deepCopy } from '../../base/index.ts'
 import { type EventRecorder, type EventType, type Informer, referenceTo } from '../../client/index.ts'
+import { migratedDriver } from '../../component-helpers/csi-migration.ts'
+import {
+  BIND_COMPLETED,
+  BOUND_BY_CONTROLLER,
+  claimNameOf,
+  classOfClaim,
+  findVolume,
+  isVolumeOf,
+  misfit,
+  SELECTED_NODE,
+  waitsForConsumer,
+} from '../../component-helpers/volume-matching.ts'
 import { Controller, type ControllerContext } from '../../controller-runtime/index.ts'
-import { classOfClaim, findVolume, isVolumeOf, misfit } from './matching.ts'
 
-const BOUND_BY_CONTROLLER = 'pv.kubernetes.io/bound-by-controller'
-const BIND_COMPLETED = 'pv.kubernetes.io/bind-completed'
 const PROVISIONER = 'volume.kubernetes.io/storage-provisioner'
 const BETA_PROVISIONER = 'volume.beta.kubernetes.io/storage-provisioner'
-const SELECTED_NODE = 'volume.kubernetes.io/selected-node'
 const DEFAULT_CLASS = 'storageclass.kubernetes.io/is-default-class'
-const NO_PROVISIONER = 'kubernetes.io/no-provisioner'
+/** Provisioners of this group were built in; those that are no CSI driver's today exist no more. */
+const BUILT_IN = 'kubernetes.io/'
 const RESYNC_MS = 15_000
 
 /** Binds claims to volumes, and keeps the phases of both. */
@@ -113,8 +122,8 @@ export class VolumeBinder {
     if (claim.spec.volumeName) return this.syncNamedVolume(claim, claim.spec.volumeName)
     const className = classOfClaim(claim)
     const storageClass = this.classes.lister.get(className)
-    const delayed = storageClass?.volumeBindingMode === 'WaitForFirstConsumer' && !claim.metadata.annotations?.[SELECTED_NODE]
-    const volume = findVolume(this.volumes.lister.list(), claim, delayed)
+    const delayed = waitsForConsumer(storageClass) && !claim.metadata.annotations?.[SELECTED_NODE]
+    const volume = findVolume(this.volumes.lister.list(), claim, { delayed })
     if (volume) {
       await this.bind(volume, claim)
       return
@@ -130,8 +139,15 @@ export class VolumeBinder {
     } else if (!storageClass) {
       this.claimEvent(claim, 'Warning', 'ProvisioningFailed', `storageclass.storage.k8s.io ${quote(className)} not found`)
       return
-    } else if (storageClass.provisioner === NO_PROVISIONER) this.tellWaiting(claim)
-    else await this.askProvisioner(claim, storageClass.provisioner)
+    } else {
+      const { provisioner } = storageClass
+      const driver = migratedDriver(provisioner)
+      if (!driver && provisioner.startsWith(BUILT_IN)) {
+        this.claimEvent(claim, 'Warning', 'ProvisioningFailed', `no volume plugin matched name: ${provisioner}`)
+        return
+      }
+      await this.askProvisioner(claim, driver ?? provisioner)
+    }
     await this.setPending(claim)
   }
 
@@ -143,7 +159,7 @@ export class VolumeBinder {
   private tellWaiting(claim: PersistentVolumeClaim): void {
     const users = this.pods.lister
       .inNamespace(claim.metadata.namespace)
-      .filter((p) => !p.spec.nodeName && p.spec.volumes?.some((v) => v.persistentVolumeClaim?.claimName === claim.metadata.name))
+      .filter((p) => !p.spec.nodeName && p.spec.volumes?.some((v) => claimNameOf(p, v) === claim.metadata.name))
       .map((p) => p.metadata.name ?? '')
       .sort()
     if (users.length === 0) this.claimEvent(claim, 'Normal', 'WaitForFirstConsumer', 'waiting for first consumer to be created before binding')

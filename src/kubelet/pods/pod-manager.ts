@@ -172,7 +172,9 @@ export class PodManager {
     const { options } = this
     const terminal = hasEnded(pod)
     if (!terminal && !pod.metadata.deletionTimestamp) {
-      const others = [...this.workers.values()].filter((w) => w.state !== 'finished' && !hasEnded(w.pod)).map((w) => w.pod)
+      // What a source no longer has holds nothing any more, even while its containers end.
+      const holds = (w: PodWorker) => w.state !== 'finished' && !this.removed.has(w.uid) && !hasEnded(w.pod)
+      const others = [...this.workers.values()].filter(holds).map((w) => w.pod)
       const refusal = options.admit(pod, others)
       if (refusal) {
         this.refused.add(uid)

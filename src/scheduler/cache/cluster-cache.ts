@@ -3,6 +3,8 @@ import { NodeInfo } from '../framework/node-info.ts'
 import type { Snapshot } from '../framework/plugin.ts'
 import { type PodInfo, podInfo } from '../framework/pod-info.ts'
 
+const NONE: readonly string[] = Object.freeze([])
+
 /**
  * Nodes with the Pods on them, bound or assumed. A scheduling decision runs in one turn of the loop on this very state,
  * so the cache is its own snapshot; lists that depend on nodes are remade only when nodes changed.
@@ -15,6 +17,8 @@ export class ClusterCache implements Snapshot {
   private readonly placed = new Map<string, string>()
   private readonly assumed = new Set<string>()
   private readonly images = new Map<string, number>()
+  /** Claim to the Pods that use it. */
+  private readonly claimUsers = new Map<string, Set<string>>()
   private list: NodeInfo[] | undefined
 
   get nodes(): readonly NodeInfo[] {
@@ -37,6 +41,11 @@ export class ClusterCache implements Snapshot {
 
   imageNodes(name: string): number {
     return this.images.get(name) ?? 0
+  }
+
+  claimInUse(key: string): boolean {
+    for (const uid of this.claimUsers.get(key) ?? NONE) if (this.infos.get(this.placed.get(uid) ?? '')?.node) return true
+    return false
   }
 
   get podCount(): number {
@@ -80,7 +89,11 @@ export class ClusterCache implements Snapshot {
     if (name === undefined) return
     this.placed.delete(uid)
     const info = this.infos.get(name)
-    info?.removePod(uid)
+    for (const key of info?.removePod(uid)?.claims ?? NONE) {
+      const users = this.claimUsers.get(key)
+      users?.delete(uid)
+      if (users?.size === 0) this.claimUsers.delete(key)
+    }
     if (info && !info.node && info.pods.size === 0) this.infos.delete(name)
   }
 
@@ -105,6 +118,11 @@ export class ClusterCache implements Snapshot {
     if (!node) this.infos.set(nodeName, (node = new NodeInfo(nodeName)))
     node.addPod(info)
     this.placed.set(info.uid, nodeName)
+    for (const key of info.claims) {
+      const users = this.claimUsers.get(key)
+      if (users) users.add(info.uid)
+      else this.claimUsers.set(key, new Set([info.uid]))
+    }
   }
 
   private countImages(info: NodeInfo, by: number): void {

@@ -1,4 +1,4 @@
-import type { corev1, policyv1 } from '../../api/index.ts'
+import type { corev1, policyv1, storagev1 } from '../../api/index.ts'
 import type { Clock, Random } from '../../base/index.ts'
 import type { Client } from '../../client/client.ts'
 import type { Logger } from '../../component-base/component.ts'
@@ -19,14 +19,43 @@ export interface Snapshot {
   nodesWithRequiredAntiAffinity(): readonly NodeInfo[]
   /** The number of nodes that hold a container image. */
   imageNodes(name: string): number
+  /** Some Pod on a node uses this claim (`namespace/name`). */
+  claimInUse(key: string): boolean
 }
 
 /** What the cluster's other objects look like to plugins, from informers. */
 export interface ClusterView {
   namespaceLabels(name: string): Record<string, string> | undefined
+  /** A Pod that is not over, by `namespace/name`. */
+  pod(key: string): corev1.Pod | undefined
+  readonly volumes: VolumeView
   podDisruptionBudgets(namespace: string): readonly policyv1.PodDisruptionBudget[]
   /** Selectors of the Services, ReplicationControllers, ReplicaSets and StatefulSets that match a Pod, merged; undefined: none does. */
   defaultSpreadSelector(pod: corev1.Pod): ((labels: Record<string, string>) => boolean) | undefined
+}
+
+/** The storage objects of the cluster, as the API shows them. */
+export interface VolumeView {
+  readonly claims: ObjectCache<corev1.PersistentVolumeClaim>
+  readonly volumes: ObjectCache<corev1.PersistentVolume>
+  volumesOfClass(storageClass: string): readonly corev1.PersistentVolume[]
+  storageClass(name: string): storagev1.StorageClass | undefined
+  csiNode(name: string): storagev1.CSINode | undefined
+  csiDriver(name: string): storagev1.CSIDriver | undefined
+  capacities(storageClass: string): readonly storagev1.CSIStorageCapacity[]
+  attachments(node: string): readonly storagev1.VolumeAttachment[]
+}
+
+/** Objects by key. What a scheduling decision will write counts from then on, until the watch shows something newer, or it is taken back. */
+export interface ObjectCache<T> {
+  /** As the API shows it. */
+  shown(key: string): T | undefined
+  /** With what was decided. */
+  get(key: string): T | undefined
+  /** `object` has the version of the one it will replace. False when that one has changed meanwhile. */
+  assume(object: T): boolean
+  /** Back to what the API shows. */
+  restore(key: string): void
 }
 
 export interface PluginHandle {
@@ -108,6 +137,8 @@ export interface Plugin {
   normalize?(state: CycleState, pod: PodInfo, scores: number[], nodes: readonly NodeInfo[]): void
   reserve?(state: CycleState, pod: PodInfo, nodeName: string): Status | undefined
   unreserve?(state: CycleState, pod: PodInfo, nodeName: string): void
+  /** Whether preBind has anything to do: if so the Pod is told its node beforehand, and binding may take long. */
+  preBindNeeded?(state: CycleState, pod: PodInfo, nodeName: string): boolean
   preBind?(state: CycleState, pod: PodInfo, nodeName: string, signal: AbortSignal): Promise<Status | undefined>
   bind?(state: CycleState, pod: PodInfo, nodeName: string): Promise<Status | undefined>
 }

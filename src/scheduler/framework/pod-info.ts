@@ -5,6 +5,8 @@ import { amountOf, Resources } from './resources.ts'
 const DEFAULT_MILLI_CPU = 100
 const DEFAULT_MEMORY = 200 * 1024 * 1024
 
+const NO_CLAIMS: readonly string[] = Object.freeze([])
+
 export interface HostPort {
   ip: string
   protocol: string
@@ -21,6 +23,8 @@ export interface PodInfo {
   /** As `requests`, but containers that ask for nothing count 100m CPU and 200Mi memory: for scoring. */
   readonly nonZero: Resources
   readonly hostPorts: readonly HostPort[]
+  /** Keys (`namespace/name`) of the claims its volumes name; those of generic ephemeral volumes are its own and not listed. */
+  readonly claims: readonly string[]
   readonly requiredAffinity: readonly PodTerm[]
   readonly requiredAntiAffinity: readonly PodTerm[]
   readonly preferredAffinity: readonly WeightedPodTerm[]
@@ -38,6 +42,7 @@ export function podInfo(pod: corev1.Pod): PodInfo {
     requests: schedulingRequests(pod, false),
     nonZero: schedulingRequests(pod, true),
     hostPorts: hostPorts(pod),
+    claims: claims(pod, ns),
     requiredAffinity: compileTerms(affinity?.podAffinity?.requiredDuringSchedulingIgnoredDuringExecution, ns),
     requiredAntiAffinity: compileTerms(affinity?.podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution, ns),
     preferredAffinity: weightedTerms(affinity?.podAffinity?.preferredDuringSchedulingIgnoredDuringExecution, ns),
@@ -92,6 +97,12 @@ function schedulingRequests(pod: corev1.Pod, nonZero: boolean): Resources {
   }
   if (pod.spec.overhead) total.add(Resources.of(pod.spec.overhead))
   return total
+}
+
+function claims(pod: corev1.Pod, namespace: string): readonly string[] {
+  let out: string[] | undefined
+  for (const v of pod.spec.volumes ?? []) if (v.persistentVolumeClaim) (out ??= []).push(`${namespace}/${v.persistentVolumeClaim.claimName}`)
+  return out ?? NO_CLAIMS
 }
 
 function hostPorts(pod: corev1.Pod): HostPort[] {

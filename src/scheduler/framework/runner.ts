@@ -128,7 +128,8 @@ export class FrameworkRunner {
       const status = this.guard(plugin, 'Reserve', () => plugin.reserve?.(state, pod, nodeName))
       if (status) {
         this.unreserve(state, pod, nodeName)
-        return { ...status, plugin: plugin.name }
+        if (isRejected(status)) return { ...status, plugin: plugin.name }
+        return errorStatus(new Error(`running Reserve plugin ${JSON.stringify(plugin.name)}: ${status.reasons.join(', ')}`))
       }
     }
     return undefined
@@ -138,9 +139,13 @@ export class FrameworkRunner {
     for (const plugin of [...this.plugins].reverse()) plugin.unreserve?.(state, pod, nodeName)
   }
 
+  preBindNeeded(state: CycleState, pod: PodInfo, nodeName: string): boolean {
+    return this.plugins.some((p) => p.preBind && p.preBindNeeded?.(state, pod, nodeName) !== false)
+  }
+
   async preBind(state: CycleState, pod: PodInfo, nodeName: string, signal: AbortSignal): Promise<Status | undefined> {
     for (const plugin of this.plugins) {
-      if (!plugin.preBind) continue
+      if (!plugin.preBind || plugin.preBindNeeded?.(state, pod, nodeName) === false) continue
       const status = await plugin.preBind(state, pod, nodeName, signal).catch(errorStatus)
       if (status && status.code !== 'skip')
         return isRejected(status)
