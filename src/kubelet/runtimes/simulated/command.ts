@@ -1,11 +1,36 @@
 import { spanMs } from './span.ts'
 
+/** Programs that end by themselves whatever their arguments, like the `wget` of a chart's test. */
+const ENDING = new Set([
+  'wget',
+  'curl',
+  'nslookup',
+  'dig',
+  'ls',
+  'cat',
+  'env',
+  'printenv',
+  'date',
+  'hostname',
+  'id',
+  'whoami',
+  'uname',
+  'pwd',
+  'cp',
+  'mv',
+  'mkdir',
+  'chmod',
+  'chown',
+  'touch',
+])
+
 /** One thing a simulated process does. */
 export type Step = { do: 'print'; text: string } | { do: 'sleep'; ms: number } | { do: 'exit'; code: number }
 
 /**
  * What a command line would do, for the few commands whose effect is known without running them: `true`, `false`, `:`, `echo`,
- * `sleep`, `exit`, and `sh -c` of a sequence of those joined by `;`, `&&` or newlines. Undefined for anything else.
+ * `sleep`, `exit`, programs that end by themselves (`wget`, `curl`, `ls`, …: they do nothing and succeed), and `sh -c` of a sequence of
+ * those joined by `;`, `&&` or newlines. Undefined for anything else.
  */
 export function understandCommand(argv: readonly string[]): Step[] | undefined {
   const [head, ...rest] = argv
@@ -65,5 +90,5 @@ function simple(name: string, args: readonly string[]): Step[] | undefined {
       ]
     }
   }
-  return undefined
+  return ENDING.has(name) ? [{ do: 'exit', code: 0 }] : undefined
 }
