@@ -1,3 +1,4 @@
+import { BoundedMap } from '../base/bounded-map.ts'
 import type { Clock } from '../base/clock.ts'
 import type { KV } from './kv/kv.ts'
 
@@ -16,7 +17,7 @@ interface Shared {
 export class LeasePool {
   private readonly kv: KV
   private readonly clock: Clock
-  private readonly shared = new Map<number, Shared>()
+  private readonly shared = new BoundedMap<number, Shared>(MAX_TTLS)
 
   constructor(kv: KV, clock: Clock) {
     this.kv = kv
@@ -30,7 +31,6 @@ export class LeasePool {
     if (!shared || shared.until < now || shared.keys >= MAX_KEYS) {
       const extra = Math.max(1, Math.floor(Math.min(REUSE_SECONDS, ttlSeconds * 0.05)))
       shared = { lease: this.kv.leaseGrant(ttlSeconds + extra).then((l) => l.id), until: now + extra * 1000, keys: 0 }
-      if (this.shared.size >= MAX_TTLS) this.shared.clear()
       this.shared.set(ttlSeconds, shared)
     }
     shared.keys++
