@@ -1,12 +1,11 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { DecodeError, JSONBody, JSONSyntaxError } from '../apimachinery/json/index.ts'
+import { goldenFolder } from '../testing/golden.ts'
 import { scheme } from './scheme.ts'
 
-const golden = join(import.meta.dirname, '../../../shared/golden/recorded')
-const present = existsSync(golden)
-if (!present && process.env.CI) throw new Error(`golden data is absent: ${golden}`)
+const golden = goldenFolder('recorded')
 
 interface Step {
   do?: string
@@ -44,8 +43,8 @@ function cases(): Case[] {
   return out
 }
 
-describe.skipIf(!present)('decoding against recorded answers', () => {
-  const all = present ? cases() : []
+describe.skipIf(!golden)('decoding against recorded answers', () => {
+  const all = golden ? cases() : []
 
   it('decodes every body that was accepted', () => {
     const accepted = all.filter((c) => (c.want.status ?? 0) < 400)

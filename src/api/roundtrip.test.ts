@@ -1,13 +1,12 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { canonicalize, decodeJSON, encodeJSON } from '../apimachinery/json/index.ts'
 import { decodeProtobuf, encodeProtobuf } from '../apimachinery/protobuf/index.ts'
+import { goldenFolder } from '../testing/golden.ts'
 import { scheme } from './scheme.ts'
 
-const golden = join(import.meta.dirname, '../../../shared/golden/v1.36')
-const present = existsSync(golden)
-if (!present && process.env.CI) throw new Error(`golden data is absent: ${golden}`)
+const golden = goldenFolder('v1.36')
 
 interface Sample {
   file: string
@@ -28,11 +27,11 @@ function samples(): Sample[] {
   return out
 }
 
-describe.skipIf(!present)('every kind with every field', () => {
-  const all = present ? samples() : []
+describe.skipIf(!golden)('every kind with every field', () => {
+  const all = golden ? samples() : []
 
   it('is known', () => {
-    const unknown = readdirSync(present ? golden : '.').filter((f) => f.endsWith('.json') && !all.some((s) => s.file === f))
+    const unknown = readdirSync(golden || '.').filter((f) => f.endsWith('.json') && !all.some((s) => s.file === f))
     expect(unknown).toEqual([])
     expect(all.length).toBeGreaterThan(80)
   })

@@ -1,6 +1,7 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { goldenFolder } from '../../testing/golden.ts'
 import { FieldPath } from '../field.ts'
 import {
   formatIP,
@@ -18,9 +19,7 @@ import {
   validateObjectMeta,
 } from './index.ts'
 
-const golden = '../shared/golden/recorded'
-const available = existsSync(golden)
-if (!available && process.env.CI) throw new Error('golden data is missing')
+const golden = goldenFolder('recorded')
 
 interface Cause {
   field: string
@@ -37,7 +36,7 @@ function recordedCauses(): Cause[] {
   return out
 }
 
-describe.skipIf(!available)('rules against recorded refusals', () => {
+describe.skipIf(!golden)('rules against recorded refusals', () => {
   const rules: [RegExp, (v: string) => string[]][] = [
     [/^metadata\.(labels|annotations|finalizers)$/, (v) => [...isQualifiedName(v), ...isLabelValue(v)]],
     [/containers\[\d+\]\.ports\[\d+\]\.name$/, isPortName],

@@ -1,17 +1,16 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { scheme } from '../../api/scheme.ts'
 import { apiVersionOf } from '../../apimachinery/object.ts'
+import { goldenFolder } from '../../testing/golden.ts'
 import { apiGroup, apiGroupDiscoveryList, apiGroupList, apiResourceList, apiVersions } from './documents.ts'
 import { builtinVersions, compareVersions, orderGroups, type ServedVersion } from './served.ts'
 
-const golden = join(import.meta.dirname, '../../../../shared/golden')
-const present = existsSync(golden)
-if (!present && process.env.CI) throw new Error(`golden data is absent: ${golden}`)
+const golden = goldenFolder()
 const read = (file: string) => JSON.parse(readFileSync(join(golden, file), 'utf8'))
 
-describe.skipIf(!present)('discovery with every version on', () => {
+describe.skipIf(!golden)('discovery with every version on', () => {
   const versions = builtinVersions(scheme, { 'api/all': true })
   const groups = orderGroups(versions)
 
@@ -30,7 +29,7 @@ describe.skipIf(!present)('discovery with every version on', () => {
   })
 })
 
-describe.skipIf(!present)('discovery of a default server', () => {
+describe.skipIf(!golden)('discovery of a default server', () => {
   it('is as recorded', () => {
     const groups = orderGroups(builtinVersions(scheme))
     const serve = (url: string, aggregated: boolean): unknown => {

@@ -1,14 +1,13 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { type ResourceInfo, scheme } from '../../api/scheme.ts'
+import { goldenFolder } from '../../testing/golden.ts'
 import { OpenAPIDocuments } from './documents.ts'
 import { swaggerText } from './v2.ts'
 import { discoveryDocument, groupVersionDocument, groupVersionText } from './v3.ts'
 
-const golden = join(import.meta.dirname, '../../../../shared/golden')
-const present = existsSync(golden)
-if (!present && process.env.CI) throw new Error(`golden data is absent: ${golden}`)
+const golden = goldenFolder()
 
 type Json = Record<string, unknown>
 
@@ -42,7 +41,7 @@ function compare(want: Json, got: Json, where: string, tally: Tally): void {
 const read = (file: string) =>
   JSON.parse(readFileSync(join(golden, file), 'utf8')) as { paths: Json; components: { schemas: Json }; definitions: Json; parameters: Json }
 
-describe.skipIf(!present)('OpenAPI 3 with every version on', () => {
+describe.skipIf(!golden)('OpenAPI 3 with every version on', () => {
   it('agrees with the recorded documents but for an alias of one alpha type', { timeout: 60_000 }, () => {
     const paths: Tally = { same: 0, other: [] }
     const schemas: Tally = { same: 0, other: [] }
@@ -76,7 +75,7 @@ describe.skipIf(!present)('OpenAPI 3 with every version on', () => {
   })
 })
 
-describe.skipIf(!present)('OpenAPI 3 of a default server', () => {
+describe.skipIf(!golden)('OpenAPI 3 of a default server', () => {
   it('is as recorded', () => {
     for (const c of JSON.parse(readFileSync(join(golden, 'recorded/machinery-discovery.json'), 'utf8')) as {
       name: string
@@ -154,7 +153,7 @@ describe('custom resources', () => {
   })
 })
 
-describe.skipIf(!present)('OpenAPI 2', () => {
+describe.skipIf(!golden)('OpenAPI 2', () => {
   it('agrees with the recorded document where it describes the same', { timeout: 60_000 }, async () => {
     const want = read('openapi/v2-swagger.json')
     const served = scheme.served({ 'api/all': true })

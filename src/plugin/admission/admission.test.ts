@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events'
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 import { resources } from '../../api/index.ts'
@@ -10,6 +10,7 @@ import { deepCopy, seededRandom, VirtualClock } from '../../base/index.ts'
 import { createClient, InformerFactory } from '../../client/index.ts'
 import type { Logger } from '../../component-base/component.ts'
 import { FakeApi } from '../../testing/fake-api.ts'
+import { goldenFolder } from '../../testing/golden.ts'
 import { admissionPlugins } from './index.ts'
 
 const quiet: Logger = { error: () => {}, warn: () => {}, info: () => {}, v: () => quiet, with: () => quiet }
@@ -118,8 +119,7 @@ test('namespaces', async () => {
   expect(await text(write({ object: pod(), namespace: 'new' }))).toBe('admitted')
 })
 
-const golden = [join(process.cwd(), '../shared/golden/recorded'), join(process.cwd(), '../../shared/golden/recorded')].find(existsSync) ?? ''
-if (!golden && process.env['CI']) throw new Error('recorded answers are missing')
+const golden = goldenFolder('recorded')
 
 interface Limited {
   resources?: Record<string, object>

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { type corev1, resources } from '../../api/index.ts'
@@ -8,6 +8,7 @@ import { seededRandom, VirtualClock } from '../../base/index.ts'
 import { createClient, InformerFactory } from '../../client/index.ts'
 import type { Logger } from '../../component-base/component.ts'
 import { FakeApi } from '../../testing/fake-api.ts'
+import { goldenFolder } from '../../testing/golden.ts'
 import { resourceQuota } from './resource-quota.ts'
 
 const quiet: Logger = { error: () => {}, warn: () => {}, info: () => {}, v: () => quiet, with: () => quiet }
@@ -53,8 +54,7 @@ async function server() {
   }
 }
 
-const golden = [join(process.cwd(), '../shared/golden/recorded'), join(process.cwd(), '../../shared/golden/recorded')].find(existsSync) ?? ''
-if (!golden && process.env['CI']) throw new Error('recorded answers are missing')
+const golden = goldenFolder('recorded')
 
 /** Only what is charged on the way in: what objects give back when they go is the controller's to notice. */
 const names = [

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { builtinTypes } from '../../api/types.ts'
 import { newInvalid } from '../../apimachinery/errors.ts'
@@ -8,13 +8,12 @@ import type { KubeObject } from '../../apimachinery/object.ts'
 import { quote } from '../../apimachinery/quote.ts'
 import { objectNameRule, validateObjectMeta } from '../../apimachinery/validation/index.ts'
 import type { KindRegistration, StrategyContext } from '../../apiserver/registry/strategy.ts'
+import { goldenFolder } from '../../testing/golden.ts'
 import { batchKinds } from '../batch/kinds.ts'
 import { podKinds } from '../core/pod/kinds.ts'
 import { appsKinds } from './kinds.ts'
 
-const golden = '../shared/golden/recorded'
-const available = existsSync(golden)
-if (!available && process.env.CI) throw new Error('golden data is missing')
+const golden = goldenFolder('recorded')
 
 const OFF = new Set(['MaxUnavailableStatefulSet', 'PodCertificateRequest', 'ClusterTrustBundleProjection', 'ContainerStopSignals', 'GenericWorkload'])
 const context: StrategyContext = {
@@ -76,7 +75,7 @@ function create(kind: KindRegistration, body: object): { object: KubeObject; mes
   }
 }
 
-describe.skipIf(!available)('workloads are created and refused as recorded', () => {
+describe.skipIf(!golden)('workloads are created and refused as recorded', () => {
   const kinds = [...podKinds, ...appsKinds, ...batchKinds].filter((k) => k.resource !== 'pods')
   for (const kind of kinds) {
     const files = kind.group === '' ? ['core-rc-podtemplate.json'] : [`groups-${kind.group}.json`, `groups-nokcm-${kind.group}.json`]

@@ -1,11 +1,11 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { KubeObject } from '../../apimachinery/object.ts'
+import { goldenFolder } from '../../testing/golden.ts'
 import { convertAutoscaler } from './conversion.ts'
 
-const golden = [join(process.cwd(), '../shared/golden/recorded'), join(process.cwd(), '../../shared/golden/recorded')].find(existsSync) ?? ''
-if (!golden && process.env.CI) throw new Error('recorded answers are missing')
+const golden = goldenFolder('recorded')
 
 const v1 = { group: 'autoscaling', version: 'v1', kind: 'HorizontalPodAutoscaler' }
 const v2 = { group: 'autoscaling', version: 'v2', kind: 'HorizontalPodAutoscaler' }

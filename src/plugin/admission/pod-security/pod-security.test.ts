@@ -1,12 +1,12 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { goldenFolder } from '../../../testing/golden.ts'
 import { violations, violationsText } from './evaluate.ts'
 import { levelText, policyErrors, policyOf } from './level.ts'
 import type { PodView } from './pod.ts'
 
-const golden = [join(process.cwd(), '../shared/golden/recorded'), join(process.cwd(), '../../shared/golden/recorded')].find(existsSync) ?? ''
-if (!golden && process.env['CI']) throw new Error('recorded answers are missing')
+const golden = goldenFolder('recorded')
 
 describe.skipIf(!golden)('refused as recorded', () => {
   interface Step {

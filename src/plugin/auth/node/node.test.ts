@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { corev1 } from '../../../api/index.ts'
@@ -6,6 +6,7 @@ import type { Attributes } from '../../../apiserver/authorization/authorizer.ts'
 import { forbiddenError } from '../../../apiserver/authorization/refusal.ts'
 import { IndexedStore, NODE_NAME_INDEX } from '../../../client/cache/store.ts'
 import { createFeatureGates } from '../../../component-base/featuregate/feature-gates.ts'
+import { goldenFolder } from '../../../testing/golden.ts'
 import { NodeGraph, nodeAuthorizer } from './index.ts'
 
 const gates = createFeatureGates()
@@ -96,8 +97,7 @@ test('a node sees its own Node, Pods and Lease', () => {
   expect(can('create', 'namespaces')).toBe('noOpinion')
 })
 
-const golden = [join(process.cwd(), '../shared/golden/recorded'), join(process.cwd(), '../../shared/golden/recorded')].find(existsSync) ?? ''
-if (!golden && process.env['CI']) throw new Error('recorded answers are missing')
+const golden = goldenFolder('recorded')
 
 describe.skipIf(!golden)('recorded refusals', () => {
   interface Step {

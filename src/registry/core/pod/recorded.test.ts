@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import type { Pod } from '../../../api/core/v1/types.generated.ts'
 import { builtinTypes } from '../../../api/types.ts'
@@ -8,11 +8,10 @@ import { decodeJSON } from '../../../apimachinery/json/index.ts'
 import { quote } from '../../../apimachinery/quote.ts'
 import { validateObjectMeta } from '../../../apimachinery/validation/index.ts'
 import type { StrategyContext } from '../../../apiserver/registry/strategy.ts'
+import { goldenFolder } from '../../../testing/golden.ts'
 import { podStrategy } from './strategy.ts'
 
-const golden = '../shared/golden/recorded'
-const available = existsSync(golden)
-if (!available && process.env.CI) throw new Error('golden data is missing')
+const golden = goldenFolder('recorded')
 
 const OFF = new Set([
   'SELinuxMount',
@@ -70,7 +69,7 @@ function create(body: object): { message: string; causes: string; warnings: stri
   }
 }
 
-describe.skipIf(!available)('Pods are refused as recorded', () => {
+describe.skipIf(!golden)('Pods are refused as recorded', () => {
   for (const file of ['core-pod-validation.json', 'core-pod-validation2.json', 'core-pod-defaults.json', 'core-pod-warnings.json', 'core-pod-admission.json']) {
     const rows = posts(file).filter(({ step }) => step.want?.status === 422 || step.want?.status === 201)
     it.each(rows.map((r) => [`${file} ${r.name} ${JSON.stringify(r.step.body?.metadata ?? {}).slice(0, 60)}`, r.step] as const))('%s', (_name, step) => {
