@@ -23,8 +23,9 @@ const canRunContainers = process.platform === 'linux' && process.getuid?.() === 
 const runtimes = values.runtime ?? (canRunContainers ? ['real', 'simulated'] : ['simulated'])
 for (const r of runtimes) if (r !== 'real' && r !== 'simulated') throw new Error(`--runtime takes real or simulated, not ${r}`)
 const kubectl = testTool('kubectl')
-if (!kubectl) {
-  console.error('no kubectl for this machine: the tutorials are played on x86-64 Linux')
+const helm = testTool('helm')
+if (!kubectl || !helm) {
+  console.error('no kubectl and helm for this machine: the tutorials are played on x86-64 Linux')
   process.exit(1)
 }
 if (!runs(process.execPath, 'scripts/build.mjs', '--if-stale', '--no-types')) throw new Error('the build failed: node scripts/build.mjs --no-types')
@@ -38,4 +39,5 @@ process.exitCode = await main({
   verbose: values.verbose ?? false,
   cli: join(root, 'dist/cli.js'),
   kubectl,
+  helm,
 })

@@ -11,6 +11,7 @@ export interface ClusterOptions {
   /** Of the command's dist/cli.js. */
   cli: string
   kubectl: string
+  helm?: string
 }
 
 /** A cluster in a folder of its own, driven by the `k8ts` command as its reader does. */
@@ -32,6 +33,7 @@ export class TestCluster {
     mkdirSync(bin)
     script(join(bin, 'k8ts'), `exec ${process.execPath} ${options.cli} "$@"`)
     script(join(bin, 'kubectl'), `exec ${options.kubectl} "$@"`)
+    if (options.helm) script(join(bin, 'helm'), `exec ${options.helm} "$@"`)
     this.env = {
       PATH: `${bin}:${process.env.PATH}`,
       HOME: this.folder,

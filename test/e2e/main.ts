@@ -22,6 +22,7 @@ interface Arguments {
   verbose: boolean
   cli: string
   kubectl: string
+  helm: string
 }
 
 const NODE = 'node-1'
@@ -73,7 +74,7 @@ export async function main(a: Arguments): Promise<number> {
 }
 
 async function play(text: string, runtime: 'real' | 'simulated', nodeName: string, a: Arguments): Promise<number> {
-  const cluster = new TestCluster({ runtime, nodeName, cli: a.cli, kubectl: a.kubectl })
+  const cluster = new TestCluster({ runtime, nodeName, cli: a.cli, kubectl: a.kubectl, helm: a.helm })
   const before = traces(cluster.folder, runtime)
   let failure: unknown
   let commands = 0

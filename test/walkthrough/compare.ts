@@ -7,6 +7,8 @@ const RULES: readonly (readonly [RegExp, string])[] = [
   [/\b(containerd|simulated|builtin):\/\/[0-9a-f]{12,64}\b/g, '$1://<id>'],
   [/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)/g, (m: string) => (/\.\d{6}/.test(m) ? '<microtime>' : '<time>')] as never,
   [/\b(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d \w{3} \d{4} \d\d:\d\d:\d\d [+-]\d{4}/g, '<date>'],
+  [/\b(Mon|Tue|Wed|Thu|Fri|Sat|Sun) \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4}\b/g, '<date>'],
+  [/\b\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ [+-]\d{4} \w+\b/g, '<date>'],
   [/resourceVersion: "\d+"/g, 'resourceVersion: "<n>"'],
   [new RegExp(`-[${ALNUM}]{8,10}-[${ALNUM}]{5}(?![a-z0-9])`, 'g'), '-<hash>-<random>'],
   [new RegExp(`-(?=[${ALNUM}]*\\d)[${ALNUM}]{8,10}(?![a-z0-9])`, 'g'), '-<hash>'],
