@@ -2,9 +2,10 @@
 
 const OFFSET_32 = 0x811c9dc5
 const PRIME_32 = 0x01000193
-const OFFSET_128 = 0x6c62272e07bb014262b821756295c58dn
-const PRIME_128 = 0x0000000001000000000000000000013bn
-const MASK_128 = (1n << 128n) - 1n
+const OFFSET_128 = [0x8d, 0xc5, 0x95, 0x62, 0x75, 0x21, 0xb8, 0x62, 0x42, 0x01, 0xbb, 0x07, 0x2e, 0x27, 0x62, 0x6c]
+/** The prime is 2^88 + 0x13b. */
+const PRIME_128_SHIFT = 11
+const PRIME_128_LOW = 0x13b
 
 /** FNV-1a of 32 bits. @param start the hash of what came before */
 export function fnv1a32(bytes: Iterable<number>, start = OFFSET_32): number {
@@ -22,7 +23,18 @@ export function fnv132(bytes: Iterable<number>): number {
 
 /** FNV-1a of 128 bits. */
 export function fnv1a128(bytes: Iterable<number>): bigint {
-  let hash = OFFSET_128
-  for (const byte of bytes) hash = ((hash ^ BigInt(byte)) * PRIME_128) & MASK_128
-  return hash
+  // In bytes, the lowest first: big integers would be made anew for each of the text's.
+  const hash = [...OFFSET_128]
+  const next = new Array<number>(16).fill(0)
+  for (const byte of bytes) {
+    hash[0] = (hash[0] as number) ^ byte
+    let carry = 0
+    for (let i = 0; i < 16; i++) {
+      const sum = (hash[i] as number) * PRIME_128_LOW + (i < PRIME_128_SHIFT ? 0 : (hash[i - PRIME_128_SHIFT] as number)) + carry
+      next[i] = sum & 0xff
+      carry = sum >>> 8
+    }
+    for (let i = 0; i < 16; i++) hash[i] = next[i] as number
+  }
+  return hash.reduceRight((sum, b) => (sum << 8n) | BigInt(b), 0n)
 }

@@ -76,25 +76,27 @@ export class Nodes {
     return out
   }
 
-  /** A client of the API server as this node, in-process. */
-  nodeClient(nodeName: string): Client {
+  /** A client of the API server as this node, in-process. @param until what it waits for before the first request, beside the server's being there */
+  private nodeClient(nodeName: string, until?: (server: ApiServer) => Promise<void>): Client {
     const { apiServers, server, clock } = this.options
     return createClient(
       followingTransport(
         () => apiServers.lookup(server),
         { name: `system:node:${nodeName}`, groups: ['system:nodes'] },
         server,
-        firstTime(apiServers, server, clock),
+        firstTime(apiServers, server, clock, until),
       ),
       { userAgent: 'kubelet' },
     )
   }
 
-  start(options: Omit<KubeletOptions, 'clock' | 'random' | 'log' | 'client'>, simulated: boolean): Kubelet {
+  start(options: Omit<KubeletOptions, 'clock' | 'random' | 'log' | 'client' | 'eventClient'>, simulated: boolean): Kubelet {
     const { clock, random, log } = this.options
     const { nodeName } = options
     if (this.running.has(nodeName)) throw new Error(`node ${nodeName} runs already`)
-    const kubelet = createKubelet({ ...options, client: this.nodeClient(nodeName), clock, random, log: log.with({ node: nodeName }) })
+    // A node can be made as soon as somebody listens; events are lost until there are namespaces for them.
+    const eventClient = this.nodeClient(nodeName, (s) => s.ready)
+    const kubelet = createKubelet({ ...options, client: this.nodeClient(nodeName), eventClient, clock, random, log: log.with({ node: nodeName }) })
     const stop = new AbortController()
     setMaxListeners(0, stop.signal)
     const done = kubelet.run(stop.signal).catch((e) => {

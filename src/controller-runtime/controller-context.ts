@@ -10,4 +10,6 @@ export interface ControllerContext extends ComponentContext {
   readonly informers: InformerFactory
   readonly events: EventBroadcaster
   readonly gates: FeatureGates
+  /** Told of each queue as its workers start. @param caughtUp resolves when all keys that were there have been worked on, or at the end */
+  onStart?(caughtUp: Promise<void>): void
 }

@@ -40,6 +40,7 @@ export class Controller {
   readonly queue: WorkQueue
   private readonly context: ControllerContext
   private readonly options: ControllerOptions
+  private caughtUp: (() => void) | undefined
 
   constructor(context: ControllerContext, options: ControllerOptions) {
     this.context = context
@@ -51,7 +52,10 @@ export class Controller {
   async run(): Promise<void> {
     const { signal, log } = this.context
     const { name, informers, workers = WORKERS } = this.options
-    const stop = () => this.queue.shutDown()
+    const stop = () => {
+      this.queue.shutDown()
+      this.caughtUp?.()
+    }
     if (signal.aborted) return
     signal.addEventListener('abort', stop, { once: true })
     try {
@@ -61,6 +65,7 @@ export class Controller {
       return
     }
     log.v(2).info('Starting controller', { controller: name })
+    this.context.onStart?.(this.queue.idle() ? Promise.resolve() : new Promise((resolve) => (this.caughtUp = resolve)))
     await Promise.all(Array.from({ length: workers }, () => this.work()))
     log.v(2).info('Shutting down controller', { controller: name })
   }
@@ -77,6 +82,7 @@ export class Controller {
         await this.process(key)
       } finally {
         queue.done(key)
+        if (this.caughtUp && queue.idle()) this.caughtUp()
       }
     }
   }

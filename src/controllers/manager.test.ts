@@ -38,6 +38,34 @@ describe('controller manager', () => {
     expect(api.openWatches).toBe(0)
   })
 
+  it('first does what a new cluster needs to take a Pod, whatever holds that up', async () => {
+    for (const broken of [false, true]) {
+      const clock = new VirtualClock()
+      const random = seededRandom(3)
+      const api = new FakeApi(clock, random)
+      const client = createClient(api, { clock })
+      await client.resource(resources.corev1.namespaces).create({ metadata: { name: 'team' }, status: { phase: 'Active' } } as never)
+      const paths: string[] = []
+      api.intercept = (method, path) => {
+        paths.push(`${method} ${path.split('?')[0]}`)
+        if (broken && path.startsWith('/api/v1/nodes')) throw new Error('no nodes')
+      }
+      const stop = new AbortController()
+      const run = runControllerManager({ client, clock, random, log: silentLogger(), signal: stop.signal, options: { hostname: 'a', rootCA: 'PEM' } })
+      await clock.advance(broken ? 900 : 10)
+      const replicaSets = paths.indexOf('GET /apis/apps/v1/replicasets')
+      if (broken) expect(replicaSets).toBe(-1)
+      else expect(replicaSets).toBeGreaterThan(paths.indexOf('POST /api/v1/namespaces/team/serviceaccounts'))
+      expect(paths).toContain('POST /api/v1/namespaces/team/serviceaccounts')
+      await clock.advance(200)
+      expect(paths).toContain('GET /apis/apps/v1/replicasets')
+      stop.abort(new Error('stop'))
+      await clock.settle()
+      await run
+      expect(clock.timerCount()).toBe(0)
+    }
+  })
+
   it('ends with an error when its lease is lost', async () => {
     const clock = new VirtualClock()
     const random = seededRandom(3)

@@ -1,5 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import { resources } from '../api/handles.generated.ts'
+import type { Clock } from '../base/clock.ts'
+import { yielder } from '../base/yielder.ts'
 import { EventBroadcaster, InformerFactory, LeaderElector, referenceTo } from '../client/index.ts'
 import { createFeatureGates } from '../component-base/featuregate/feature-gates.ts'
 import type { ControllerContext } from '../controller-runtime/index.ts'
@@ -50,6 +52,7 @@ async function runControllers(context: ControllerManagerContext, signal: AbortSi
   const gates = context.gates ?? createFeatureGates()
   const list = options.controllers ?? ['*']
   const running: Promise<void>[] = []
+  const ahead: Promise<void>[] = []
   const start = (controller: ControllerDescriptor) => {
     if (!isControllerEnabled(controller, list)) {
       log.v(1).info('Controller is disabled', { controller: controller.name })
@@ -64,6 +67,7 @@ async function runControllers(context: ControllerManagerContext, signal: AbortSi
       informers,
       events,
       gates,
+      ...(controller.first ? { onStart: (caughtUp: Promise<void>) => void ahead.push(caughtUp) } : {}),
     }
     const run = controller.start(own, options)
     if (!run) {
@@ -74,20 +78,40 @@ async function runControllers(context: ControllerManagerContext, signal: AbortSi
   }
   for (const controller of controllers) if (controller.first) start(controller)
   informers.start(signal)
-  // Their lists shall not queue behind everybody's; after a moment the others start whatever holds these up.
-  const waited = new AbortController()
-  const late = clock.setTimeout(() => waited.abort(), FIRST_MS)
-  const stop = () => waited.abort()
-  signal.addEventListener('abort', stop, { once: true })
-  await informers.waitForSync(waited.signal).catch(() => {})
-  signal.removeEventListener('abort', stop)
-  late.cancel()
-  for (const controller of controllers) if (!controller.first && !signal.aborted) start(controller)
+  // What they do first shall not queue behind everybody's lists; after a moment the others start whatever holds these up.
+  await sooner(clock, FIRST_MS, signal, async (late) => {
+    await informers.waitForSync(late)
+    await clock.sleep(0, late)
+    await Promise.all(ahead)
+  })
+  const rest = yielder()
+  for (const controller of controllers) {
+    if (controller.first || signal.aborted) continue
+    start(controller)
+    await rest()
+  }
   log.v(1).info('Started controllers', { count: running.length })
   await Promise.all(running)
   await aborted(signal)
   await informers.stopped()
   await events.stopped()
+}
+
+/** The end of the work, but at most `ms` and never after the signal's abort. The work's own signal says that nobody waits any more. */
+function sooner(clock: Clock, ms: number, signal: AbortSignal, work: (late: AbortSignal) => Promise<void>): Promise<void> {
+  const late = new AbortController()
+  return new Promise<void>((resolve) => {
+    const end = () => {
+      timer.cancel()
+      signal.removeEventListener('abort', end)
+      late.abort(new Error('nobody waits any more'))
+      resolve()
+    }
+    const timer = clock.setTimeout(end, ms)
+    signal.addEventListener('abort', end, { once: true })
+    if (signal.aborted) end()
+    work(late.signal).then(end, end)
+  })
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

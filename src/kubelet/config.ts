@@ -10,6 +10,8 @@ import type { Mounter } from './volumes/mounter.ts'
 export interface KubeletOptions {
   nodeName: string
   client: Client
+  /** What events go by. @default client */
+  eventClient?: Client
   runtime: ContainerRuntime
   clock: Clock
   random: Random

@@ -223,7 +223,7 @@ export class Kubelet {
   async run(signal: AbortSignal): Promise<void> {
     const { options } = this
     const { client, clock, random, log } = options
-    const broadcaster = new EventBroadcaster({ client, clock, random, log, signal })
+    const broadcaster = new EventBroadcaster({ client: options.eventClient ?? client, clock, random, log, signal })
     this.recorder = broadcaster.recorder('kubelet', this.nodeName)
     this.pods.start(options.staticPodPath !== undefined && options.staticPodPath !== '')
     this.recorder.event(this.node.reference(), 'Normal', 'Starting', 'Starting kubelet.')

@@ -246,8 +246,10 @@ class ShapedEvents extends SharedEvents {
   }
 
   decoded(event: StorageEvent): { type: string; object: unknown } {
-    const object = spokenObject(this.endpoint, event)
-    return { type: event.type, object: this.form.as === 'PartialObjectMetadata' ? partialMetadata(object, this.form.asVersion as string) : object }
+    if (this.form.as !== 'PartialObjectMetadata') return { type: event.type, object: spokenObject(this.endpoint, event) }
+    // Of its metadata alone: what the empty kind prints need not be known.
+    const object = event.type === 'BOOKMARK' ? bookmarkObject(this.endpoint.info, event) : this.endpoint.fromStorage(event.object.object)
+    return { type: event.type, object: partialMetadata(object, this.form.asVersion as string) }
   }
 
   private encode(type: string, object: unknown): Uint8Array {

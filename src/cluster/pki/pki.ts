@@ -1,5 +1,4 @@
 import { createPrivateKey, createPublicKey, type KeyObject, X509Certificate } from 'node:crypto'
-import { isIP } from 'node:net'
 import type { Clock } from '../../base/clock.ts'
 import type { Random } from '../../base/random.ts'
 import {
@@ -73,10 +72,6 @@ const BACKDATE = 5 * 60_000
 /** Leaves are made anew when less of their year is left. */
 const RENEW_BEFORE = 30 * 24 * 3_600_000
 
-interface Authority extends Issuer {
-  readonly publicKey: KeyObject
-}
-
 interface LeafSpec {
   readonly subject: DistinguishedName
   readonly use: 'clientAuth' | 'serverAuth'
@@ -95,15 +90,18 @@ export async function createPki(options: PkiOptions): Promise<Pki> {
   const domain = options.clusterDomain ?? 'cluster.local'
   const hostIPs = options.hostIPs ?? []
 
-  // Reading a key takes longer than signing with it.
-  const issuers = new Map<KeyPair, Authority>()
-  const signer = (pair: KeyPair): Authority => {
+  // Reading a key takes longer than signing with it, and where all is good nothing is signed.
+  const issuers = new Map<KeyPair, Issuer>()
+  const signer = (pair: KeyPair): Issuer => {
     let issuer = issuers.get(pair)
-    if (!issuer) {
-      issuer = { ...issuerOf(pair), publicKey: createPublicKey(pair.certificate) }
-      issuers.set(pair, issuer)
-    }
+    if (!issuer) issuers.set(pair, (issuer = issuerOf(pair)))
     return issuer
+  }
+  const publicKeys = new Map<KeyPair, KeyObject>()
+  const verifier = (pair: KeyPair): KeyObject => {
+    let key = publicKeys.get(pair)
+    if (!key) publicKeys.set(pair, (key = createPublicKey(pair.certificate)))
+    return key
   }
   const authority = async (name: string, commonName: string): Promise<KeyPair> => {
     const kept = await readPair(store, name)
@@ -133,7 +131,7 @@ export async function createPki(options: PkiOptions): Promise<Pki> {
   })
   const leaf = async (name: string, issuer: KeyPair, spec: LeafSpec): Promise<KeyPair> => {
     const kept = await readPair(store, name)
-    if (kept && stillGood(kept, signer(issuer), spec, now)) return kept
+    if (kept && stillGood(kept, verifier(issuer), spec, now)) return kept
     const pair = issueKeyPair(template(spec), signer(issuer), random)
     await writePair(store, name, pair)
     return pair
@@ -192,8 +190,8 @@ export async function createPki(options: PkiOptions): Promise<Pki> {
     leaf('apiserver', ca, {
       subject: { commonName: 'kube-apiserver', organizations: [] },
       use: 'serverAuth',
-      dns: serverNames.filter((n) => isIP(n) === 0),
-      ips: serverNames.filter((n) => isIP(n) !== 0),
+      dns: serverNames.filter((n) => !isAddress(n)),
+      ips: serverNames.filter(isAddress),
     }),
     client('apiserver-kubelet-client', 'kube-apiserver-kubelet-client'),
     client('admin', 'kubernetes-admin', 'kubeadm:cluster-admins'),
@@ -225,6 +223,9 @@ export async function createPki(options: PkiOptions): Promise<Pki> {
   }
 }
 
+/** No name of DNS looks like one. */
+const isAddress = (name: string): boolean => name.includes(':') || /^\d+(\.\d+){3}$/.test(name)
+
 async function readPair(store: PkiStore, name: string): Promise<KeyPair | undefined> {
   const [certificate, key] = await Promise.all([store.read(`${name}.crt`), store.read(`${name}.key`)])
   return certificate === undefined || key === undefined ? undefined : { certificate, key }
@@ -236,12 +237,12 @@ async function writePair(store: PkiStore, name: string, pair: KeyPair): Promise<
   await store.write(`${name}.crt`, pair.certificate, false)
 }
 
-function stillGood(pair: KeyPair, issuer: Authority, spec: LeafSpec, now: number): boolean {
+function stillGood(pair: KeyPair, issuer: KeyObject, spec: LeafSpec, now: number): boolean {
   const certificate = new X509Certificate(pair.certificate)
   const { subject, notAfter, publicKey } = readCertificate(certificateDer(pair.certificate))
   if (notAfter - now < RENEW_BEFORE) return false
   if (subject.commonName !== spec.subject.commonName || subject.organizations.join() !== spec.subject.organizations.join()) return false
-  if (!certificate.verify(issuer.publicKey) || !belongs(pair.key, publicKey)) return false
+  if (!certificate.verify(issuer) || !belongs(pair.key, publicKey)) return false
   return (spec.dns ?? []).every((name) => certificate.checkHost(name)) && (spec.ips ?? []).every((ip) => certificate.checkIP(ip))
 }
 

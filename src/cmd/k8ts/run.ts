@@ -96,14 +96,22 @@ function commandHelp(c: Command): string {
 }
 
 function processIO(): CommandIO {
-  // Whoever read has seen enough: `k8ts up --detach | head -1`.
-  process.stdout.on('error', (e: NodeJS.ErrnoException) => {
-    if (e.code !== 'EPIPE') throw e
-  })
+  let open = false
   return {
-    out: (text) => void process.stdout.write(text),
+    out: (text) => {
+      // Whoever read has seen enough: `k8ts up --detach | head -1`.
+      if (!open)
+        process.stdout.on('error', (e: NodeJS.ErrnoException) => {
+          if (e.code !== 'EPIPE') throw e
+        })
+      open = true
+      process.stdout.write(text)
+    },
     err: (text) => void process.stderr.write(text),
     env: process.env,
-    colors: process.stdout.isTTY === true && !process.env.NO_COLOR,
+    // A cluster in the background never opens these streams.
+    get colors() {
+      return process.stdout.isTTY === true && !process.env.NO_COLOR
+    },
   }
 }
