@@ -25,6 +25,8 @@ export interface EventSenderOptions<T> {
   plan(event: T): EventWrite | undefined
   /** Share of the retry's wait before the first one, so that not all senders come back at once. @default 1 */
   firstWait?(): number
+  /** Called at the abort: one listener on the signal serves all that stops with the sender. */
+  onAbort?(): void
 }
 
 /** Writes events one after another and never in the way of who records them: a full queue drops, and what cannot be sent is tried twelve times. */
@@ -36,7 +38,10 @@ export class EventSender<T> {
   constructor(options: EventSenderOptions<T>) {
     this.options = options
     const { signal } = options
-    const onAbort = () => this.queue.close()
+    const onAbort = () => {
+      this.queue.close()
+      options.onAbort?.()
+    }
     if (signal.aborted) onAbort()
     else signal.addEventListener('abort', onAbort, { once: true })
     this.done = this.run()

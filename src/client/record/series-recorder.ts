@@ -36,12 +36,15 @@ export class SeriesBroadcaster implements SeriesRecorder {
     this.options = options
     this.namer = new EventNamer(options.clock, options.random)
     this.timers = [options.clock.setInterval(() => this.finish(), FINISH_MS), options.clock.setInterval(() => this.refresh(), REFRESH_MS)]
-    const onAbort = () => {
-      for (const timer of this.timers) timer.cancel()
-    }
-    if (options.signal.aborted) onAbort()
-    else options.signal.addEventListener('abort', onAbort, { once: true })
-    this.sender = new EventSender({ clock: options.clock, log: options.log, signal: options.signal, plan: ({ event, create }) => this.plan(event, create) })
+    this.sender = new EventSender({
+      clock: options.clock,
+      log: options.log,
+      signal: options.signal,
+      plan: ({ event, create }) => this.plan(event, create),
+      onAbort: () => {
+        for (const timer of this.timers) timer.cancel()
+      },
+    })
   }
 
   stopped(): Promise<void> {

@@ -1,4 +1,4 @@
-import type { Clock } from '../../../base/clock.ts'
+import type { Clock, Timer } from '../../../base/clock.ts'
 import type { Message } from '../etcdpb/codec.ts'
 import { keyBytes, keyText, kvOf, rangeMessage, resultOf, txnMessage } from '../etcdpb/convert.ts'
 import { type Method, methods } from '../etcdpb/messages.ts'
@@ -174,27 +174,30 @@ export class EtcdKV implements KV {
   /** Ends with etcd's own error when the watch does not catch up in time. */
   private progress(watch: RemoteWatch): Promise<number> {
     return new Promise((resolve, reject) => {
-      const over = new AbortController()
+      let over = false
       const limit = this.clock.deadline(() => {
-        over.abort()
+        over = true
         reject(new StoreUnavailableError('etcdserver: request timed out'))
       }, PROGRESS_LIMIT_MS)
-      this.caughtUp(watch, over.signal)
+      this.caughtUp(watch, () => over)
         .then(resolve, reject)
         .finally(() => limit.cancel())
     })
   }
 
   /** etcd answers a progress request only when the watch has caught up, and old releases not always: asked again until it has. */
-  private async caughtUp(watch: RemoteWatch, over: AbortSignal): Promise<number> {
+  private async caughtUp(watch: RemoteWatch, isOver: () => boolean): Promise<number> {
     const wanted = await this.linearizableRevision()
-    if (this.progressRounds > 1 && (await watch.startedBehind())) await this.clock.sleep(SYNC_WAIT_OLD_MS, over)
-    for (let rounds = 0; ; ) {
-      const retry = this.clock.sleep(PROGRESS_RETRY_MS, over).then(() => -1)
-      const revision = await (watch.asked < MAX_PROGRESS_REQUESTS ? Promise.race([watch.progress(), retry]) : retry)
+    if (this.progressRounds > 1 && (await watch.startedBehind())) await this.clock.sleep(SYNC_WAIT_OLD_MS)
+    for (let rounds = 0; !this.closed && !isOver(); ) {
+      let timer: Timer | undefined
+      const retry = new Promise<number>((resolve) => {
+        timer = this.clock.setTimeout(() => resolve(-1), PROGRESS_RETRY_MS)
+      })
+      const revision = await (watch.asked < MAX_PROGRESS_REQUESTS ? Promise.race([watch.progress(), retry]) : retry).finally(() => timer?.cancel())
       if (revision >= wanted && ++rounds >= this.progressRounds) return revision
-      if (this.closed) throw new StoreUnavailableError()
     }
+    throw new StoreUnavailableError()
   }
 
   private async call(method: Method, request: Message): Promise<Message> {
