@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import type { corev1 } from '../api/index.ts'
 import { resources } from '../api/index.ts'
 import { isNotFound } from '../apimachinery/errors.ts'
@@ -83,6 +84,8 @@ export class Scheduler {
   /** Schedules until the signal aborts; bindings under way are waited for. */
   async run(signal: AbortSignal): Promise<void> {
     this.signal = signal
+    // One for each informer, and each Pod that waits.
+    setMaxListeners(0, signal)
     const { informers, log } = this.options
     const handlers = watchCluster({
       informers,

@@ -1,4 +1,5 @@
 import type { ServiceError } from '@grpc/grpc-js'
+import { Reader, ReverseWriter } from '../../apimachinery/protobuf/wire.ts'
 import { goDuration } from '../time.ts'
 import type { ProbeOutcome } from './outcome.ts'
 
@@ -9,8 +10,6 @@ export async function grpcHealth(host: string, port: number, service: string, ti
   const grpc = await import('@grpc/grpc-js')
   const address = `${host.includes(':') ? `[${host}]` : host}:${port}`
   const client = new grpc.Client(address, grpc.credentials.createInsecure(), { 'grpc.primary_user_agent': 'kube-probe/1.36' })
-  const name = Buffer.from(service, 'utf8')
-  const request = service === '' ? Buffer.alloc(0) : Buffer.concat([Buffer.from([0x0a, ...varint(name.length)]), name])
   try {
     return await new Promise<ProbeOutcome>((resolve) => {
       const deadline = new Date(performance.timeOrigin + performance.now() + timeoutMs)
@@ -23,9 +22,9 @@ export async function grpcHealth(host: string, port: number, service: string, ti
         }
         client.makeUnaryRequest(
           '/grpc.health.v1.Health/Check',
-          (b: Buffer) => b,
-          (b: Buffer) => servingStatus(b),
-          request,
+          checkRequest,
+          servingStatus,
+          service,
           { deadline },
           (error: ServiceError | null, status?: number) => {
             if (error) {
@@ -39,7 +38,7 @@ export async function grpcHealth(host: string, port: number, service: string, ti
                 return resolve({ result: 'failure', output: `timeout: health rpc did not complete within ${goDuration(timeoutMs)}` })
               return resolve({
                 result: 'failure',
-                output: `error: health rpc probe failed: rpc error: code = ${grpc.status[error.code]} desc = ${error.details}`,
+                output: `error: health rpc probe failed: rpc error: code = ${codeName(grpc.status[error.code] ?? 'UNKNOWN')} desc = ${error.details}`,
               })
             }
             if (status === 1) return resolve({ result: 'success', output: '' })
@@ -53,11 +52,30 @@ export async function grpcHealth(host: string, port: number, service: string, ti
   }
 }
 
-function varint(n: number): number[] {
-  return n < 128 ? [n] : [(n & 0x7f) | 0x80, ...varint(n >> 7)]
+/** A status code as Go prints it: `NOT_FOUND` is NotFound. */
+function codeName(constant: string): string {
+  if (constant === 'CANCELLED') return 'Canceled'
+  return constant.replace(/_?([A-Z])([A-Z]*)/g, (_, first: string, rest: string) => first + rest.toLowerCase())
+}
+
+/** HealthCheckRequest: field 1 is the service. */
+function checkRequest(service: string): Buffer {
+  const out = new ReverseWriter()
+  if (service !== '') {
+    out.string(service)
+    out.tag(1, 2)
+  }
+  return Buffer.from(out.finish())
 }
 
 /** Field 1 of HealthCheckResponse. */
-function servingStatus(b: Buffer): number {
-  return b.length >= 2 && b[0] === 0x08 ? (b[1] as number) : 0
+function servingStatus(bytes: Buffer): number {
+  const reader = new Reader(bytes)
+  let status = 0
+  while (reader.at < reader.end) {
+    const tag = reader.varint()
+    if (tag === 8) status = reader.varint()
+    else reader.skip(tag % 8)
+  }
+  return status
 }
