@@ -83,29 +83,42 @@ export async function registryReachable(timeoutMs = 700): Promise<boolean> {
   })
 }
 
-/** What containers need on the host: a command or file, and the Debian package that has it. */
-const NEEDS: readonly (readonly [string, string])[] = [
-  ['containerd', 'containerd'],
-  ['runc', 'runc'],
-  ['nft', 'nftables'],
-  ['ip', 'iproute2'],
-  ['/usr/lib/cni/bridge', 'containernetworking-plugins'],
+/** What containers need on the host. */
+export interface HostNeed {
+  /** A command, or a file by its path. */
+  readonly what: string
+  readonly debianPackage: string
+  /** What makes it print its version. */
+  readonly versionArgs?: readonly string[]
+}
+
+export const HOST_NEEDS: readonly HostNeed[] = [
+  { what: 'containerd', debianPackage: 'containerd', versionArgs: ['--version'] },
+  { what: 'runc', debianPackage: 'runc', versionArgs: ['--version'] },
+  { what: 'nft', debianPackage: 'nftables', versionArgs: ['--version'] },
+  { what: 'ip', debianPackage: 'iproute2' },
+  { what: '/usr/lib/cni/bridge', debianPackage: 'containernetworking-plugins' },
 ]
 
-async function missingPackages(): Promise<string[]> {
-  const folders = (process.env.PATH ?? '').split(':').filter((d) => d !== '')
-  const there = async (what: string): Promise<boolean> => {
-    for (const path of what.startsWith('/') ? [what] : folders.map((d) => join(d, what))) {
-      if (
-        await access(path, constants.X_OK).then(
-          () => true,
-          () => false,
-        )
-      )
-        return true
-    }
-    return false
+/** Where a program is. @param path folders as in PATH; not asked for a name that is a path itself */
+export async function findProgram(what: string, path = process.env.PATH ?? ''): Promise<string | undefined> {
+  const candidates = what.startsWith('/')
+    ? [what]
+    : path
+        .split(':')
+        .filter((d) => d !== '')
+        .map((d) => join(d, what))
+  for (const candidate of candidates) {
+    const there = await access(candidate, constants.X_OK).then(
+      () => true,
+      () => false,
+    )
+    if (there) return candidate
   }
-  const found = await Promise.all(NEEDS.map(([what]) => there(what)))
-  return NEEDS.filter((_, i) => !found[i]).map(([, name]) => name)
+  return undefined
+}
+
+async function missingPackages(): Promise<string[]> {
+  const found = await Promise.all(HOST_NEEDS.map(({ what }) => findProgram(what)))
+  return HOST_NEEDS.filter((_, i) => !found[i]).map((n) => n.debianPackage)
 }

@@ -14,6 +14,8 @@ export interface Command {
   summary: string
   examples: string
   flags: FlagSpecs
+  /** What each argument may be, by its place, where that is known: for completion. */
+  words?: readonly (readonly string[])[]
   /** Flags that are nobody's are passed on as arguments. */
   passThrough?: boolean
   /** @returns the exit code */

@@ -13,6 +13,8 @@ const commands: Record<string, () => Promise<{ default: Command }>> = {
   ssh: () => import('./commands/ssh.ts'),
   node: () => import('./commands/node.ts'),
   kubectl: () => import('./commands/kubectl.ts'),
+  doctor: () => import('./commands/doctor.ts'),
+  completion: () => import('./commands/completion.ts'),
   etcd: () => loadCluster().then((m) => ({ default: m.etcd })),
   'kube-apiserver': () => loadCluster().then((m) => ({ default: m.kubeApiserver })),
   'kube-controller-manager': () => loadCluster().then((m) => ({ default: m.kubeControllerManager })),
@@ -27,6 +29,11 @@ export async function run(argv: readonly string[], io: CommandIO = processIO()):
     if (name === '' || rest.length === 0) return name === '' ? overview(io) : help(io)
   }
   if (name === '--version') return run(['version'], io)
+  if (name === '__complete') {
+    const { complete } = await import('./complete.ts')
+    for (const { word, about } of await complete(rest, commands, io)) io.out(`${word}${about ? `\t${about}` : ''}\n`)
+    return 0
+  }
   const wanted = name === 'help' ? (rest[0] as string) : name
   const load = Object.hasOwn(commands, wanted) ? commands[wanted] : undefined
   if (!load) {

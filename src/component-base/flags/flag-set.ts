@@ -20,6 +20,8 @@ export interface FlagSpec {
   hidden?: boolean
   /** How `--help` names the value. */
   value?: string
+  /** All values there are, for completion. */
+  values?: readonly string[]
 }
 
 export type FlagSpecs = Readonly<Record<string, FlagSpec>>

@@ -24,7 +24,8 @@ const command: Command = {
 }
 export default command
 
-async function findKubectl(io: CommandIO): Promise<string | undefined> {
+/** The one on the PATH, else in a clone the one of the test dependency. */
+export async function findKubectl(io: CommandIO): Promise<string | undefined> {
   for (const dir of (io.env.PATH ?? '').split(delimiter)) {
     if (dir === '') continue
     const path = join(dir, 'kubectl')

@@ -11,6 +11,7 @@ const command: Command = {
   summary: 'add simulated nodes, switch them off and on, delete them',
   examples: 'k8ts node add worker-1\nk8ts node stop worker-1     as if its power failed',
   flags: dataDirFlag,
+  words: [VERBS],
   async run(flags, io) {
     const [verb = '', name] = flags.args
     if (!VERBS.includes(verb)) throw new UsageError(`the first word must be one of ${VERBS.join(', ')}${suggest(verb, VERBS)}`)

@@ -7,7 +7,7 @@ const command: Command = {
   usage: 'status [flags]',
   summary: 'tell how the cluster is',
   examples: 'k8ts status\nk8ts status -o json',
-  flags: { ...dataDirFlag, output: { kind: 'string', short: 'o', usage: 'json' } },
+  flags: { ...dataDirFlag, output: { kind: 'string', short: 'o', usage: 'json', values: ['json'] } },
   async run(flags, io) {
     const dir = dataDirOf(flags, io)
     const json = flags.string('output') === 'json'

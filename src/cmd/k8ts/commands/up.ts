@@ -8,7 +8,7 @@ import { loadCluster, saveCompiledCode } from '../load-cluster.ts'
 const flags: FlagSpecs = {
   ...dataDirFlag,
   detach: { kind: 'bool', short: 'd', usage: 'return when the node is Ready and leave the cluster in the background' },
-  runtime: { kind: 'string', usage: 'auto, cri (real containers) or simulated', default: 'auto' },
+  runtime: { kind: 'string', usage: 'auto, cri (real containers) or simulated', default: 'auto', values: ['auto', 'cri', 'simulated'] },
   'container-runtime-endpoint': { kind: 'string', usage: 'a CRI endpoint that runs already, instead of a private containerd', value: 'unix://…' },
   nodes: { kind: 'int', usage: 'number of nodes; those after the first are simulated', default: '1' },
   'bind-address': { kind: 'string', usage: 'address the API server listens on', default: '127.0.0.1' },

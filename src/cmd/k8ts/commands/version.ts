@@ -6,7 +6,7 @@ const command: Command = {
   usage: 'version [flags]',
   summary: 'print versions',
   examples: 'k8ts version\nk8ts version -o json',
-  flags: { output: { kind: 'string', short: 'o', usage: 'json' } },
+  flags: { output: { kind: 'string', short: 'o', usage: 'json', values: ['json'] } },
   async run(flags, io) {
     const info = versionInfo()
     if (flags.string('output') === 'json')
