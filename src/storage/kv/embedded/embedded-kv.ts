@@ -70,8 +70,8 @@ async function load(file: LmdbFile, options: EmbeddedOptions, unlock: () => void
 
   const found: Row[] = []
   let sorted = true
-  for (const { key, value } of file.index.getRange({})) {
-    const row = decodeIndex(key, value)
+  for (const { key, value } of file.index.getRange({ start: '\0' })) {
+    const row = decodeIndex(key as string, value)
     if (found.length > 0 && (found[found.length - 1] as Row).key >= row.key) sorted = false
     found.push(row)
     if (found.length % 256 === 0) await tick()

@@ -1,5 +1,5 @@
 import { closeSync, fstatSync, ftruncateSync, openSync, readSync, statfsSync, statSync } from 'node:fs'
-import { type Database, open, type RootDatabase } from 'lmdb'
+import { type Database, type DatabaseOptions, open, type RootDatabase } from 'lmdb'
 
 /** The file is none of ours, is damaged, or is of a version this program does not know. */
 export class StoreFileError extends Error {
@@ -67,7 +67,7 @@ export interface LmdbFile {
   /** Every write that is kept. */
   readonly records: Table
   /** The newest record of each key, as of the checkpoint. */
-  readonly index: Table
+  readonly index: Database<Buffer, string | Buffer>
   readonly facts: Table
   readonly leases: Table
   readonly root: RootDatabase<Buffer, Buffer>
@@ -85,7 +85,21 @@ export function openLmdbFile(path: string): LmdbFile {
     throw new StoreFileError(path, e instanceof Error ? e.message : String(e), e)
   }
   const table = (name: string) => root.openDB<Buffer, Buffer>({ name, ...options })
-  return { path, suspect, root, records: table('records'), index: table('index'), facts: table('facts'), leases: table('leases') }
+  // The package's own types lack a table's key encoder, which its documentation has.
+  const texts: DatabaseOptions & { keyEncoder: typeof TEXT_KEYS } = { encoding: 'binary', keyEncoder: TEXT_KEYS }
+  const index = root.openDB<Buffer, string | Buffer>('index', texts)
+  return { path, suspect, root, records: table('records'), index, facts: table('facts'), leases: table('leases') }
+}
+
+/** Keys in UTF-8 that are read as texts: all of them are at every start, and buffers in between would cost more than the reading. */
+const TEXT_KEYS = {
+  writeKey(key: string | Uint8Array, target: Buffer, start: number): number {
+    const bytes = typeof key === 'string' ? Buffer.from(key) : key
+    // Throws when there is no room, for which its caller makes some; writing the text itself would cut it off.
+    target.set(bytes, start)
+    return start + bytes.length
+  },
+  readKey: (target: Buffer, start: number, end: number): string => target.toString('utf8', start, end),
 }
 
 /** Waits until writes of this turn are on the disk. Rejects with what the file said. */

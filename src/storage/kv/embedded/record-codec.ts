@@ -1,5 +1,5 @@
 import type { RevisionMeta } from '../kv.ts'
-import { Row, tombstone, type Write } from '../mvcc/row.ts'
+import { NO_LEASE, Row, tombstone, type Write } from '../mvcc/row.ts'
 
 /**
  * The bytes of the file. A record is one write, under the key `revision (8) sub (4)`, big-endian:
@@ -134,17 +134,18 @@ export function encodeIndex(row: Row): Buffer {
   return b
 }
 
-export function decodeIndex(key: Uint8Array, bytes: Uint8Array): Row {
-  const b = view(bytes)
+/** @param bytes good until the next entry is read; of LMDB's own memory, so that only what it has at offsets can be asked for */
+export function decodeIndex(key: string, bytes: Buffer): Row {
+  const leased = bytes.readUInt32BE(28) !== 0 || bytes.readUInt32BE(32) !== 0
   return new Row(
     {
-      key: view(key).toString('utf8'),
+      key,
       value: undefined,
-      modRevision: b.readDoubleBE(0),
-      createRevision: b.readDoubleBE(12),
-      version: b.readDoubleBE(20),
-      lease: BigInt.asIntN(64, b.readBigUInt64BE(28)),
+      modRevision: bytes.readDoubleBE(0),
+      createRevision: bytes.readDoubleBE(12),
+      version: bytes.readDoubleBE(20),
+      lease: leased ? BigInt.asIntN(64, bytes.readBigUInt64BE(28)) : NO_LEASE,
     },
-    b.readUInt32BE(8),
+    bytes.readUInt32BE(8),
   )
 }
