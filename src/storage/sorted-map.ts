@@ -89,9 +89,11 @@ function insert<V extends Keyed>(node: Node<V>, value: V): Node<V>[] {
   const i = childIndex(node.mins, value.key)
   const replaced = insert(node.children[i] as Node<V>, value)
   const children = node.children.slice()
-  const mins = node.mins.slice()
   children[i] = replaced[0] as Node<V>
-  if (i === 0 && value.key < (mins[0] as string)) mins[0] = value.key
+  const isFirst = i === 0 && value.key < (node.mins[0] as string)
+  if (replaced.length === 1 && !isFirst) return [new Inner(node.mins, children)]
+  const mins = node.mins.slice()
+  if (isFirst) mins[0] = value.key
   if (replaced.length === 2) {
     const right = replaced[1] as Node<V>
     children.splice(i + 1, 0, right)
@@ -130,7 +132,9 @@ function remove<V extends Keyed>(node: Node<V>, key: string): Node<V> | undefine
     return children.length === 0 ? undefined : inner(children)
   }
   children[i] = left
-  if (width(left) < MIN && children.length > 1) {
+  // Its old first key still tells it from the child before it.
+  if (width(left) >= MIN) return new Inner(node.mins, children)
+  if (children.length > 1) {
     const at = i === 0 ? 0 : i - 1
     children.splice(at, 2, ...join(children[at] as Node<V>, children[at + 1] as Node<V>))
   }

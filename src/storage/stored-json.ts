@@ -20,16 +20,67 @@ export function encodeObject(object: KubeObject): Buffer {
   return ownBytes(text.replace(HTML_ALL, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`))
 }
 
-/**
- * The objects that were just written, by their bytes: whoever hears of the write need not decode them. An entry lives as long as the
- * bytes are in memory.
- */
-const written = new WeakMap<Uint8Array, KubeObject>()
+/** Objects just written, and just decoded, that are kept for whoever comes next. */
+const RECENT = 2048
+const RECENT_BYTES = 4 * 1024 * 1024
+
+/** What `bytes` were made from, for the newest writes: whoever hears of a write need not decode it. */
+class Written {
+  private readonly objects = new Map<Uint8Array, KubeObject>()
+  private bytes = 0
+
+  get(bytes: Uint8Array): KubeObject | undefined {
+    return this.objects.get(bytes)
+  }
+
+  add(bytes: Uint8Array, object: KubeObject): void {
+    this.objects.set(bytes, object)
+    this.bytes += bytes.length
+    if (this.objects.size <= RECENT && this.bytes <= RECENT_BYTES) return
+    for (const old of this.objects.keys()) {
+      if (this.objects.size <= RECENT && this.bytes <= RECENT_BYTES) break
+      this.objects.delete(old)
+      this.bytes -= old.length
+    }
+  }
+}
+
+const written = new Written()
 
 /** Says what `bytes` were made from. The object must hold what decoding them would give and is never changed again. */
 export function rememberWritten(bytes: Uint8Array, object: KubeObject): void {
-  written.set(bytes, object)
+  written.add(bytes, object)
 }
+
+/** Keeps the newest decoded objects alive; older ones live as long as somebody else holds them. */
+class Decoded {
+  private readonly objects: (KubeObject | undefined)[] = []
+  private at = 0
+
+  keep(object: KubeObject): void {
+    this.objects[this.at] = object
+    this.at = (this.at + 1) % RECENT
+  }
+}
+
+const decoded = new Decoded()
+
+/** Sets of labels by their JSON: objects that are labelled alike share one. */
+class LabelSets {
+  private readonly sets = new Map<string, Readonly<Record<string, string>>>()
+
+  of(json: string): Readonly<Record<string, string>> {
+    const known = this.sets.get(json)
+    if (known) return known
+    const labels = Object.freeze(JSON.parse(json)) as Record<string, string>
+    if (this.sets.size >= LABEL_SETS) this.sets.clear()
+    this.sets.set(json, labels)
+    return labels
+  }
+}
+
+const LABEL_SETS = 4096
+const labelSets = new LabelSets()
 
 /** With the revision it was stored at, where `splicePoint` puts it. */
 function withResourceVersion(object: KubeObject, resourceVersion: number): KubeObject {
@@ -57,7 +108,7 @@ function ownBytes(text: string): Buffer {
   return out
 }
 
-/** A stored object: bytes once; everything else is made when somebody asks. */
+/** A stored object: bytes once; everything else is made when somebody asks. The decoded form is one for all who hold it, and goes with the last of them. */
 export class StoredJson implements StoredObject {
   readonly key: string
   readonly bytes: Uint8Array
@@ -66,8 +117,8 @@ export class StoredJson implements StoredObject {
   private spliceAt = -1
   /** Where the metadata ends; -1 not looked for yet. */
   private metadataEnd = -1
-  private parsed: KubeObject | undefined = undefined
-  private labelMap: Readonly<Record<string, string>> | undefined = undefined
+  private parsed: WeakRef<KubeObject> | undefined = undefined
+  private labelSet: Readonly<Record<string, string>> | undefined = undefined
 
   constructor(key: string, bytes: Uint8Array, resourceVersion: number) {
     this.key = key
@@ -76,28 +127,35 @@ export class StoredJson implements StoredObject {
   }
 
   get object(): KubeObject {
-    if (!this.parsed) {
-      const made = written.get(this.bytes)
-      if (made) {
-        this.parsed = deepFreeze(withResourceVersion(made, this.resourceVersion))
-        return this.parsed
-      }
-      try {
-        this.parsed = deepFreeze(JSON.parse(text(this.encoded()))) as KubeObject
-      } catch (e) {
-        throw newInternalError(new Error(`unable to decode the stored object ${JSON.stringify(this.key)}: ${e instanceof Error ? e.message : String(e)}`))
-      }
-    }
-    return this.parsed
+    const known = this.parsed?.deref()
+    if (known) return known
+    const object = deepFreeze(this.decode())
+    this.parsed = new WeakRef(object)
+    decoded.keep(object)
+    return object
   }
 
   get labels(): Readonly<Record<string, string>> {
-    if (this.parsed) return this.parsed.metadata.labels ?? NO_LABELS
-    if (!this.labelMap) {
+    if (!this.labelSet) {
+      const known = this.parsed?.deref()
+      if (known) {
+        this.labelSet = known.metadata.labels ?? NO_LABELS
+        return this.labelSet
+      }
       const range = labelsRange(this.bytes)
-      this.labelMap = range ? (Object.freeze(JSON.parse(text(this.bytes.subarray(range[0], range[1])))) as Record<string, string>) : NO_LABELS
+      this.labelSet = range ? labelSets.of(text(this.bytes.subarray(range[0], range[1]))) : NO_LABELS
     }
-    return this.labelMap
+    return this.labelSet
+  }
+
+  private decode(): KubeObject {
+    const made = written.get(this.bytes)
+    if (made) return withResourceVersion(made, this.resourceVersion)
+    try {
+      return JSON.parse(text(this.encoded())) as KubeObject
+    } catch (e) {
+      throw newInternalError(new Error(`unable to decode the stored object ${JSON.stringify(this.key)}: ${e instanceof Error ? e.message : String(e)}`))
+    }
   }
 
   encoded(): Uint8Array {
