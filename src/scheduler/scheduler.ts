@@ -164,7 +164,8 @@ export class Scheduler {
     // Volumes may be long in coming: who waits for them takes no slot, and the next Pod need not wait.
     const waits = profile.runner.preBindNeeded(state, info, node)
     if (!waits) await this.takeSlot()
-    const work: Promise<void> = this.options.clock.track(this.bind(queued, profile, state, node, waits)).finally(() => this.underWay.delete(work))
+    const binding = this.bind(queued, profile, state, node, waits)
+    const work: Promise<void> = (waits ? binding : this.options.clock.track(binding)).finally(() => this.underWay.delete(work))
     this.underWay.add(work)
   }
 
