@@ -100,6 +100,7 @@ async function runControllers(context: ControllerManagerContext, signal: AbortSi
 /** The end of the work, but at most `ms` and never after the signal's abort. The work's own signal says that nobody waits any more. */
 function sooner(clock: Clock, ms: number, signal: AbortSignal, work: (late: AbortSignal) => Promise<void>): Promise<void> {
   const late = new AbortController()
+  setMaxListeners(0, late.signal)
   return new Promise<void>((resolve) => {
     const end = () => {
       timer.cancel()

@@ -87,10 +87,13 @@ export class Containerd {
   /** Writes the configuration and starts the process; resolves when its socket is there. */
   async start(): Promise<void> {
     const { dir } = this.options
-    const version = await Containerd.version()
+    const [version] = await Promise.all([
+      Containerd.version(),
+      ...['root', 'state', 'certs'].map((d) => mkdir(join(dir, d), { recursive: true, mode: 0o711 })),
+      this.setPodCIDR(this.options.podCIDR),
+      this.endStray(),
+    ])
     if (!version) throw new Error('containerd is not installed')
-    for (const d of ['root', 'state', 'certs']) await mkdir(join(dir, d), { recursive: true, mode: 0o711 })
-    await this.setPodCIDR(this.options.podCIDR)
     const paths = {
       dir,
       cniBinDir: this.options.cniBinDir ?? '/usr/lib/cni',
@@ -98,7 +101,6 @@ export class Containerd {
       streamAddress: this.options.streamAddress ?? '127.0.0.1',
     }
     await writeFile(join(dir, 'config.toml'), containerdConfig(paths, version.major), { mode: 0o600 })
-    await this.endStray()
     await this.spawn()
   }
 

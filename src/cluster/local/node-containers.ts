@@ -61,6 +61,12 @@ export class NodeContainers {
   private async startContainerd(): Promise<string> {
     const { containerd } = this
     if (!containerd) return this.options.endpoint as string
+    // It reads where images come from with each pull, of which none comes before both are there.
+    await Promise.all([containerd.start(), this.serveImages(containerd)])
+    return containerd.endpoint
+  }
+
+  private async serveImages(containerd: Containerd): Promise<void> {
     const registry = await serveImages()
     this.registry = registry
     registry.add(await sandboxImages())
@@ -79,8 +85,6 @@ export class NodeContainers {
         (e) => this.options.log.error('demo images could not be made', { error: String(e) }),
       )
     }
-    await containerd.start()
-    return containerd.endpoint
   }
 
   private async setUpNetwork(): Promise<void> {
