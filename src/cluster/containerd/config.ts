@@ -74,6 +74,17 @@ ${cni(runtime)}${runc(runtime)}[plugins.${images}]
 `
 }
 
+/** Addresses at the end of a node's range that the Pod network leaves to Pods of this process. */
+export const RESERVED_ADDRESSES = 15
+
+/** The last addresses of an IPv4 range before its broadcast address: the highest last. */
+export function lastAddresses(podCIDR: string, count: number): string[] {
+  const [address = '', bits] = podCIDR.split('/')
+  const first = address.split('.').reduce((n, part) => n * 256 + Number(part), 0)
+  const end = first + 2 ** (32 - Number(bits)) - 1
+  return Array.from({ length: count }, (_, i) => [24, 16, 8, 0].map((shift) => Math.floor((end - count + i) / 2 ** shift) % 256).join('.'))
+}
+
 /** The Pod network of one node: a bridge that routes, addresses from the node's range. */
 export function cniConfig(dir: string, podCIDR: string, bridge: string): string {
   return JSON.stringify(
@@ -87,7 +98,7 @@ export function cniConfig(dir: string, podCIDR: string, bridge: string): string 
           isGateway: true,
           ipMasq: false,
           hairpinMode: true,
-          ipam: { type: 'host-local', dataDir: `${dir}/cni/ipam`, ranges: [[{ subnet: podCIDR }]], routes: [{ dst: '0.0.0.0/0' }] },
+          ipam: { type: 'host-local', dataDir: `${dir}/cni/ipam`, ranges: [[range(podCIDR)]], routes: [{ dst: '0.0.0.0/0' }] },
         },
         { type: 'portmap', capabilities: { portMappings: true }, snat: true },
       ],
@@ -95,6 +106,12 @@ export function cniConfig(dir: string, podCIDR: string, bridge: string): string 
     null,
     2,
   )
+}
+
+/** A range too small to give anything away is used as it is. */
+function range(subnet: string): { subnet: string; rangeEnd?: string } {
+  if (subnet.includes(':') || Number(subnet.split('/')[1]) > 26) return { subnet }
+  return { subnet, rangeEnd: lastAddresses(subnet, RESERVED_ADDRESSES + 1)[0] as string }
 }
 
 /** Where a registry's images are pulled from. @param only no fall-back to the registry itself */

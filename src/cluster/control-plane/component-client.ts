@@ -130,7 +130,8 @@ export function followingTransport(lookup: () => ApiServer | undefined, user: Us
   }
 }
 
-const serviceAccountUser = (name: string): UserInfo => ({
+/** A service account of kube-system. */
+export const serviceAccountUser = (name: string): UserInfo => ({
   name: `system:serviceaccount:kube-system:${name}`,
   groups: ['system:serviceaccounts', 'system:serviceaccounts:kube-system'],
 })

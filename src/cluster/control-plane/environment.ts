@@ -24,6 +24,8 @@ export interface ControlPlaneEnvironment {
   readonly hostname: string
   /** Further addresses the API server listens on, beside its bind address. */
   readonly extraApiAddresses?: readonly string[]
+  /** URL of the API server for Pods of this process. */
+  readonly inClusterServer?: string
   /** How Pods' logs, exec, attach and port-forward are reached. */
   connectNode?(node: corev1.Node): Promise<NodeConnection>
 }

@@ -1,4 +1,5 @@
 import type { Unit, UnitContext } from '../../kubelet/index.ts'
+import { runCoreDns } from './coredns.ts'
 import { type ControlPlaneEnvironment, type FileReader, mountedFiles } from './environment.ts'
 import { runEtcd } from './etcd.ts'
 import { runKubeApiServer } from './kube-apiserver.ts'
@@ -15,6 +16,8 @@ export function controlPlaneUnits(environment: ControlPlaneEnvironment): Readonl
     (context) =>
       run(context, context.argv.slice(1), environment, mountedFiles(environment.files, context.mounts))
   return new Map([
+    // Its image has an entry point: the container has arguments alone.
+    ['coredns', (context) => runCoreDns(context, context.argv, environment, mountedFiles(environment.files, context.mounts))],
     ['etcd', unit(runEtcd)],
     ['kube-apiserver', unit(runKubeApiServer)],
     ['kube-controller-manager', unit(runKubeControllerManager)],

@@ -18,6 +18,7 @@ import {
 } from '../../kubelet/index.ts'
 import { podKind } from '../../registry/core/pod/strategy.ts'
 import type { KV } from '../../storage/kv/kv.ts'
+import { COREDNS_IMAGE, ensureCoreDns } from '../bootstrap/coredns.ts'
 import { ensureKubeadmRbac } from '../bootstrap/kubeadm-rbac.ts'
 import { controlPlaneManifests } from '../bootstrap/manifests.ts'
 import { followingTransport } from '../control-plane/component-client.ts'
@@ -50,6 +51,8 @@ export interface LocalClusterOptions {
 
 const SERVICE_RANGE = '10.96.0.0/12'
 const POD_RANGE = '10.244.0.0/16'
+/** The tenth address of the Services' range, as everywhere. */
+const CLUSTER_DNS = '10.96.0.10'
 const FIRST_POD_RANGE = '10.244.0.0/24'
 const READY_TIMEOUT_MS = 60_000
 const CONTROLLERS_TIMEOUT_MS = 10_000
@@ -132,6 +135,7 @@ export class LocalCluster {
       }),
       this.step('controllers', () => this.waitForControllers([state.nodeName])),
       ensureKubeadmRbac(admin),
+      ensureCoreDns(admin, { clusterIP: CLUSTER_DNS, onControlPlane: state.runtime === 'cri' }),
       settled,
     ])
     for (const [i, name] of state.simulatedNodes.entries()) this.nodes.startSimulated(name, i)
@@ -245,6 +249,7 @@ export class LocalCluster {
       listen: true,
       hostname: state.nodeName,
       extraApiAddresses: nodeIP === '127.0.0.1' ? [] : [nodeIP],
+      inClusterServer: this.server,
       connectNode: (node) => this.nodes.connect(node),
     }
     const { logSink } = this.options
@@ -253,6 +258,7 @@ export class LocalCluster {
       random: this.random,
       units: controlPlaneUnits(environment),
       version: version.gitVersion,
+      ...(this.containers ? { addresses: this.containers.addresses } : {}),
       onLog: (_, container, line) => logSink.write(`${container}: ${line}`),
     })
     const cri = state.runtime === 'cri'
@@ -264,9 +270,8 @@ export class LocalCluster {
         logDir: join(dir.logs, 'pods'),
         staticPodPath: dir.manifests,
         nodeIPs: [nodeIP],
-        handlerOf: (pod) =>
-          isStatic(pod) && pod.metadata.namespace === 'kube-system' && isComponent(pod.spec.containers[0]?.command?.[0]) ? BUILTIN_HANDLER : undefined,
-        clusterDNS: ['10.96.0.10'],
+        handlerOf: (pod) => ((isStatic(pod) && isComponentPod(pod)) || (cri && isDnsPod(pod)) ? BUILTIN_HANDLER : undefined),
+        clusterDNS: [CLUSTER_DNS],
         applyPodDefaults: (pod) => podKind.strategy.defaults?.(pod),
         ...(cri ? { mounter: systemMounter() } : {}),
       },
@@ -353,7 +358,21 @@ function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
 }
 
 const COMPONENTS = new Set(['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'])
-const isComponent = (command: string | undefined) => command !== undefined && COMPONENTS.has(command)
+const isComponentPod = ({ metadata, spec }: corev1.Pod) => metadata.namespace === 'kube-system' && COMPONENTS.has(spec.containers[0]?.command?.[0] ?? '')
+
+/**
+ * A Pod of cluster DNS. It comes from the API, and so it gets nothing of the host: an address of its own, its volumes, and its service account.
+ * On a simulated node it is simulated as all others are: nobody there could ask it.
+ */
+const isDnsPod = ({ metadata, spec }: corev1.Pod) =>
+  metadata.namespace === 'kube-system' &&
+  metadata.labels?.['k8s-app'] === 'kube-dns' &&
+  spec.serviceAccountName === 'coredns' &&
+  !spec.hostNetwork &&
+  spec.containers.length === 1 &&
+  !spec.initContainers?.length &&
+  spec.containers[0]?.image?.split(':')[0] === COREDNS_IMAGE &&
+  !spec.containers[0].command?.length
 
 /** The flags that say where things are agree; others are the owner's to change. */
 function sameFlags(have: string, want: string): boolean {

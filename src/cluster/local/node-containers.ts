@@ -2,8 +2,9 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import type { Clock } from '../../base/index.ts'
 import type { Logger } from '../../component-base/index.ts'
-import type { ContainerRuntime } from '../../kubelet/index.ts'
+import type { ContainerRuntime, PodAddresses } from '../../kubelet/index.ts'
 import { type CriRuntime, createCriRuntime } from '../../kubelet/runtimes/cri/index.ts'
+import { lastAddresses, RESERVED_ADDRESSES } from '../containerd/config.ts'
 import { Containerd } from '../containerd/containerd.ts'
 import { demoImages, sandboxImages } from '../images/demo-images.ts'
 import { type ImageRegistry, serveImages } from '../images/registry.ts'
@@ -27,6 +28,8 @@ export interface NodeContainersOptions {
 const INTERFACE = 'k8ts0'
 const BRIDGE = 'k8ts-pods'
 const TABLE = 'k8ts_host'
+/** Addresses of Pods of this process. */
+const SET = 'builtin_pods'
 
 /** What real containers need on the host: containerd, the host-only interface, the guard in front of it, images. */
 export class NodeContainers {
@@ -36,9 +39,12 @@ export class NodeContainers {
   private readonly containerd: Containerd | undefined
   private registry: ImageRegistry | undefined
   private runtime: CriRuntime | undefined
+  private podCIDR: string
+  private readonly taken = new Set<string>()
 
   constructor(options: NodeContainersOptions) {
     this.options = options
+    this.podCIDR = options.podCIDR
     if (!options.endpoint)
       this.containerd = new Containerd({ dir: options.dir, clock: options.clock, log: options.log, podCIDR: options.podCIDR, bridge: BRIDGE })
   }
@@ -55,7 +61,12 @@ export class NodeContainers {
       )
     })
     this.runtime = runtime
-    return Object.assign(runtime, { updateRuntimeConfig: async (podCIDR: string) => this.containerd?.setPodCIDR(podCIDR) })
+    return Object.assign(runtime, {
+      updateRuntimeConfig: async (podCIDR: string) => {
+        this.podCIDR = podCIDR
+        await this.containerd?.setPodCIDR(podCIDR)
+      },
+    })
   }
 
   private async startContainerd(): Promise<string> {
@@ -97,11 +108,17 @@ export class NodeContainers {
     await nft(`table inet ${TABLE}
 delete table inet ${TABLE}
 table inet ${TABLE} {
+  set ${SET} {
+    type ipv4_addr
+  }
   chain guard {
     type filter hook input priority -10; policy accept;
     ip daddr ${nodeIP} iifname "lo" accept
     ip daddr ${nodeIP} ip saddr { ${clusterCIDR}, ${nodeIP} } accept
     ip daddr ${nodeIP} drop
+    ip daddr @${SET} iifname "lo" accept
+    ip daddr @${SET} ip saddr { ${clusterCIDR}, ${nodeIP} } accept
+    ip daddr @${SET} drop
   }
   chain outward {
     type nat hook postrouting priority srcnat;
@@ -110,6 +127,31 @@ table inet ${TABLE} {
 }
 `)
     void securePort
+  }
+
+  /**
+   * Addresses for Pods of this process, out of the node's range and on the host-only interface, behind the same guard: the machine and
+   * its Pods reach them, nobody else.
+   */
+  readonly addresses: PodAddresses = {
+    take: async () => {
+      const free = lastAddresses(this.podCIDR, RESERVED_ADDRESSES).find((a) => !this.taken.has(a))
+      if (free === undefined) throw new Error(`all ${RESERVED_ADDRESSES} addresses for Pods of this process are in use`)
+      this.taken.add(free)
+      try {
+        await nft(`add element inet ${TABLE} ${SET} { ${free} }\n`)
+        await run('ip', ['address', 'replace', `${free}/32`, 'dev', INTERFACE])
+      } catch (e) {
+        this.taken.delete(free)
+        throw e
+      }
+      return free
+    },
+    release: async (address) => {
+      await run('ip', ['address', 'delete', `${address}/32`, 'dev', INTERFACE]).catch(() => {})
+      await nft(`delete element inet ${TABLE} ${SET} { ${address} }\n`).catch(() => {})
+      this.taken.delete(address)
+    },
   }
 
   /** Ends every Pod's containers within their grace, and the sandboxes. */

@@ -19,6 +19,7 @@ const commands: Record<string, () => Promise<{ default: Command }>> = {
   'kube-apiserver': () => loadCluster().then((m) => ({ default: m.kubeApiserver })),
   'kube-controller-manager': () => loadCluster().then((m) => ({ default: m.kubeControllerManager })),
   'kube-scheduler': () => loadCluster().then((m) => ({ default: m.kubeScheduler })),
+  coredns: () => loadCluster().then((m) => ({ default: m.coredns })),
   kubelet: () => loadCluster().then((m) => ({ default: m.kubelet })),
 }
 

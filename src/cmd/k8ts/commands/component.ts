@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import type { ApiServer } from '../../../apiserver/server.ts'
 import { systemClock, systemRandom } from '../../../base/index.ts'
+import { corednsFlags, runCoreDns } from '../../../cluster/control-plane/coredns.ts'
 import type { ControlPlaneEnvironment, FileReader } from '../../../cluster/control-plane/environment.ts'
 import { etcdFlags, runEtcd } from '../../../cluster/control-plane/etcd.ts'
 import { apiServerFlags, runKubeApiServer } from '../../../cluster/control-plane/kube-apiserver.ts'
@@ -22,6 +23,9 @@ type Run = (
   files: FileReader & { hostPath(path: string): string },
 ) => Promise<void>
 
+/** Of those that are no part of Kubernetes itself. */
+const OWN_VERSIONS: Readonly<Record<string, string>> = { etcd: 'etcd Version: 3.6.8', coredns: 'CoreDNS-1.14.2' }
+
 /** One component as its own process, with upstream's flags; SIGTERM and SIGINT end it. */
 function component(name: string, flags: FlagSpecs, run: Run): Command {
   return {
@@ -37,7 +41,7 @@ function component(name: string, flags: FlagSpecs, run: Run): Command {
         return 0
       }
       if (argv.includes('--version') || argv.includes('-version')) {
-        io.out(`${name === 'etcd' ? 'etcd Version: 3.6.8' : `Kubernetes ${version.gitVersion}`}\n`)
+        io.out(`${OWN_VERSIONS[name] ?? `Kubernetes ${version.gitVersion}`}\n`)
         return 0
       }
       const stop = new AbortController()
@@ -73,6 +77,7 @@ function component(name: string, flags: FlagSpecs, run: Run): Command {
   }
 }
 
+export const coredns = component('coredns', corednsFlags, runCoreDns)
 export const etcd = component('etcd', etcdFlags, runEtcd)
 export const kubeApiserver = component('kube-apiserver', apiServerFlags, runKubeApiServer)
 export const kubeControllerManager = component('kube-controller-manager', controllerManagerFlags, runKubeControllerManager)

@@ -11,7 +11,7 @@ import {
   RuntimeError,
 } from '../../runtime/runtime.ts'
 import type { LogBuffer } from '../in-process/log-buffer.ts'
-import { type ContainerEngine, type ContainerRecord, type Exit, InProcessRuntime } from '../in-process/runtime.ts'
+import { type ContainerEngine, type ContainerRecord, type Exit, InProcessRuntime, type SandboxRecord } from '../in-process/runtime.ts'
 
 /** What a unit gets: its context ends with its container. */
 export interface UnitContext extends ComponentContext {
@@ -21,6 +21,8 @@ export interface UnitContext extends ComponentContext {
   /** Where the container sees host folders: container path to host path. */
   readonly mounts: ReadonlyMap<string, string>
   readonly pod: { readonly name: string; readonly namespace: string; readonly uid: string }
+  /** The Pod's own addresses; none for one in the host's network. */
+  readonly ips: readonly string[]
   /** Writes a line to the container's standard output, as it is. */
   print(line: string): void
 }
@@ -36,8 +38,17 @@ export interface BuiltinRuntimeOptions {
   version: string
   /** klog verbosity from argv `--v=N`; 2 otherwise. @default 2 */
   verbosity?: number
+  /** Addresses of Pods that are not in the host's network; without it they have none. */
+  addresses?: PodAddresses
   /** Also told of every line, with its source, such as for the terminal of `k8ts up`. */
   onLog?: (pod: string, container: string, line: string) => void
+}
+
+/** Addresses of this machine that stand for Pods: what runs in this process listens there. */
+export interface PodAddresses {
+  /** Resolves when the address can be listened on. */
+  take(): Promise<string>
+  release(address: string): Promise<void>
 }
 
 const DRAIN_SECONDS = 2
@@ -71,11 +82,15 @@ class BuiltinEngine implements ContainerEngine {
     this.images = new BuiltinImages(options)
   }
 
-  async openSandbox(_config: PodSandboxConfig): Promise<string[]> {
-    return []
+  async openSandbox(config: PodSandboxConfig): Promise<string[]> {
+    const { addresses } = this.options
+    if (!addresses || config.linux.securityContext.namespaceOptions.network !== 'POD') return []
+    return [await addresses.take()]
   }
 
-  closeSandbox(): void {}
+  closeSandbox(sandbox: SandboxRecord): void {
+    for (const address of sandbox.ips) void this.options.addresses?.release(address).catch(() => {})
+  }
 
   async create(_sandbox: unknown, config: ContainerConfig): Promise<void> {
     if (!this.unit(config))
@@ -107,6 +122,7 @@ class BuiltinEngine implements ContainerEngine {
       env: Object.fromEntries(config.envs.map((e) => [e.key, e.value])),
       mounts,
       pod: { name, namespace, uid },
+      ips: [...sandbox.ips],
       print: (line) => log.raw(line),
     }
     // The unit's first synchronous stretch is its own failure, not the runtime's.
