@@ -23,7 +23,7 @@ const HOST_FILES = new Set(['/etc/resolv.conf', '/etc/hosts'])
  * Pod's own addresses alone; as a process of its own it listens on loopback unless the Corefile binds it elsewhere.
  */
 export async function runCoreDns(
-  context: ComponentContext & Partial<Pick<UnitContext, 'ips' | 'mounts' | 'print' | 'env'>>,
+  context: ComponentContext & Partial<Pick<UnitContext, 'ips' | 'mounts' | 'print' | 'env' | 'started'>>,
   argv: readonly string[],
   environment: ControlPlaneEnvironment,
   files: FileReader & { hostPath(path: string): string },
@@ -72,5 +72,5 @@ export async function runCoreDns(
     readFile,
     connect,
   })
-  await server.run(signal)
+  await server.run(signal, context.started)
 }

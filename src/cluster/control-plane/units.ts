@@ -15,9 +15,10 @@ export function controlPlaneUnits(environment: ControlPlaneEnvironment): Readonl
     (run: Run): Unit =>
     (context) =>
       run(context, context.argv.slice(1), environment, mountedFiles(environment.files, context.mounts))
+  // Its image has an entry point: the container has arguments alone.
+  const coredns: Unit = (context) => runCoreDns(context, context.argv, environment, mountedFiles(environment.files, context.mounts))
   return new Map([
-    // Its image has an entry point: the container has arguments alone.
-    ['coredns', (context) => runCoreDns(context, context.argv, environment, mountedFiles(environment.files, context.mounts))],
+    ['coredns', Object.assign(coredns, { tellsStart: true })],
     ['etcd', unit(runEtcd)],
     ['kube-apiserver', unit(runKubeApiServer)],
     ['kube-controller-manager', unit(runKubeControllerManager)],

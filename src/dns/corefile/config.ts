@@ -93,7 +93,7 @@ function serversOf(block: ServerBlock, options: CorefileOptions): ServerConfig[]
     const scheme = /^([a-z]+):\/\//i.exec(key)?.[1]
     if (scheme !== undefined && scheme !== 'dns') fail(`transport ${scheme}:// is not supported`)
     const rest = key.slice(scheme === undefined ? 0 : scheme.length + 3)
-    const m = /^(.*?)(?::(\d{1,5}))?$/.exec(rest) as RegExpExecArray
+    const m = /^([\s\S]*?)(?::(\d{1,5}))?$/.exec(rest) as RegExpExecArray
     const port = m[2] === undefined ? (options.port ?? 53) : Number(m[2])
     if (port > 65_535) fail(`invalid port in ${JSON.stringify(key)}`)
     ports.set(port, [...(ports.get(port) ?? []), m[1] || '.'])

@@ -108,7 +108,8 @@ class Decoder {
 
   private take(length: number): Uint8Array {
     if (this.at + length > this.bytes.length) throw new FormatError('message ends early')
-    const part = this.bytes.slice(this.at, this.at + length)
+    // A copy: what is kept of a message must not hold on to the buffer it came in.
+    const part = Uint8Array.prototype.slice.call(this.bytes, this.at, this.at + length)
     this.at += length
     return part
   }

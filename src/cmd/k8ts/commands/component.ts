@@ -71,7 +71,8 @@ function component(name: string, flags: FlagSpecs, run: Run): Command {
         listen: true,
         hostname: hostname().toLowerCase(),
       }
-      await run({ clock, random: systemRandom(), log, signal: stop.signal }, argv, environment, { ...environment.files, hostPath: (p) => p })
+      const context = { clock, random: systemRandom(), log, signal: stop.signal, print: (line: string) => io.out(`${line}\n`) }
+      await run(context, argv, environment, { ...environment.files, hostPath: (p) => p })
       return 0
     },
   }

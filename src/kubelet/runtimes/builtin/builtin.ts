@@ -25,10 +25,16 @@ export interface UnitContext extends ComponentContext {
   readonly ips: readonly string[]
   /** Writes a line to the container's standard output, as it is. */
   print(line: string): void
+  /** Tells that it works: a container of a unit that `tellsStart` counts as started from then on. */
+  started(): void
 }
 
 /** A component as a container: runs until the signal aborts; returning is exit code 0, throwing is exit code 1 (or the error's `exitCode`). */
-export type Unit = (context: UnitContext) => Promise<void>
+export interface Unit {
+  (context: UnitContext): Promise<void>
+  /** It calls `started`. Code that is loaded at first need would otherwise fail its first probe, and wait for the second one. */
+  readonly tellsStart?: boolean
+}
 
 export interface BuiltinRuntimeOptions {
   clock: Clock
@@ -52,6 +58,8 @@ export interface PodAddresses {
 }
 
 const DRAIN_SECONDS = 2
+/** The longest wait for a unit to tell that it has started. */
+const START_MS = 3000
 
 /** Runs k8ts's own components as containers of this process. Who may use it is the caller's to decide. */
 export function createBuiltinRuntime(options: BuiltinRuntimeOptions): InProcessRuntime {
@@ -113,6 +121,8 @@ class BuiltinEngine implements ContainerEngine {
     )
     const mounts = new Map(config.mounts.map((m) => [m.containerPath, m.hostPath]))
     const { name, namespace, uid } = sandbox.config.metadata
+    let tellStarted = () => {}
+    const started = unit.tellsStart ? new Promise<void>((resolve) => (tellStarted = resolve)) : undefined
     const context: UnitContext = {
       clock: scopedClock(clock, signal),
       random,
@@ -124,6 +134,7 @@ class BuiltinEngine implements ContainerEngine {
       pod: { name, namespace, uid },
       ips: [...sandbox.ips],
       print: (line) => log.raw(line),
+      started: () => tellStarted(),
     }
     // The unit's first synchronous stretch is its own failure, not the runtime's.
     const ended = Promise.resolve()
@@ -138,6 +149,11 @@ class BuiltinEngine implements ContainerEngine {
           return { code: typeof code === 'number' ? code & 0xff : 1, message: error instanceof Error ? error.message : String(error) }
         },
       )
+    if (started) {
+      const late = clock.setTimeout(tellStarted, START_MS)
+      await Promise.race([started, ended])
+      late.cancel()
+    }
     return { ended }
   }
 
