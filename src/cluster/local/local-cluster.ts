@@ -45,6 +45,8 @@ export interface LocalClusterOptions {
   etcdListener?: Server
   logSink: LogSink
   verbosity: number
+  /** Parts of kubeadm's `init` that are left out: `addon/coredns`. */
+  skipPhases?: ReadonlySet<string>
   /** Told of each step as it ends. */
   onStep(name: string, ms: number, note?: string): void
 }
@@ -135,7 +137,7 @@ export class LocalCluster {
       }),
       this.step('controllers', () => this.waitForControllers([state.nodeName])),
       ensureKubeadmRbac(admin),
-      ensureCoreDns(admin, { clusterIP: CLUSTER_DNS, onControlPlane: state.runtime === 'cri' }),
+      this.options.skipPhases?.has('addon/coredns') ? undefined : ensureCoreDns(admin, { clusterIP: CLUSTER_DNS, onControlPlane: state.runtime === 'cri' }),
       settled,
     ])
     for (const [i, name] of state.simulatedNodes.entries()) this.nodes.startSimulated(name, i)

@@ -57,6 +57,8 @@ async function start(f: ParsedFlags, io: CommandIO, say: (line: string) => void)
     throw new PreflightError(`cannot use ${dir.root} (${e.code ?? e.message}): give another folder with --data-dir`)
   })
   await checkDisk(dir.root)
+  const skipPhases = new Set(f.list('skip-phases'))
+  for (const phase of skipPhases) if (phase !== 'addon/coredns') throw new UsageError(`--skip-phases takes addon/coredns, not ${JSON.stringify(phase)}`)
   let cluster: LocalCluster | undefined
   const stop = (how: { containers: boolean }) => shutDown(how)
   const control = await serveControl(dir.socket, controlHandler({ cluster: () => cluster, dir, stop, startedAt: () => began })).catch(
@@ -93,6 +95,7 @@ async function start(f: ParsedFlags, io: CommandIO, say: (line: string) => void)
       ...(f.string('container-runtime-endpoint') ? { containerRuntimeEndpoint: f.string('container-runtime-endpoint') } : {}),
       demoImages: demo,
       registryMirrors: mirrors,
+      skipPhases,
       etcdListener: etcd.listener,
       logSink: await logFile(dir.log),
       verbosity: f.int('v'),

@@ -109,7 +109,7 @@ class Decoder {
   private take(length: number): Uint8Array {
     if (this.at + length > this.bytes.length) throw new FormatError('message ends early')
     // A copy: what is kept of a message must not hold on to the buffer it came in.
-    const part = Uint8Array.prototype.slice.call(this.bytes, this.at, this.at + length)
+    const part = new Uint8Array(this.bytes.subarray(this.at, this.at + length))
     this.at += length
     return part
   }
