@@ -192,7 +192,20 @@ const scratch = mkdtempSync(join(tmpdir(), 'k8ts-fidelity-'))
 const env = { scratch, kubectl, data: join(scratch, 'data'), kubeconfig: join(scratch, 'data/kubeconfig') }
 const results = []
 try {
-  const up = ['up', '--detach', '--runtime', 'simulated', '--no-merge-kubeconfig', '--skip-phases', 'addon/coredns', '--node-name', 'replay-node', '--data-dir', env.data, '--secure-port']
+  const up = [
+    'up',
+    '--detach',
+    '--runtime',
+    'simulated',
+    '--no-merge-kubeconfig',
+    '--skip-phases',
+    'addon/coredns',
+    '--node-name',
+    'replay-node',
+    '--data-dir',
+    env.data,
+    '--secure-port',
+  ]
   const { code, out } = await run(process.execPath, [cli, ...up, String(await freePort())], 60_000)
   if (code !== 0) throw new Error(`the cluster did not start:\n${out}`)
   // The original's node lay in a zone: its Pods carry these labels.
