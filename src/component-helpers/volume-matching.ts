@@ -18,7 +18,7 @@ export const NO_PROVISIONER = 'kubernetes.io/no-provisioner'
 export const classOfClaim = (claim: PersistentVolumeClaim): string => claim.metadata.annotations?.[BETA_CLASS] ?? claim.spec.storageClassName ?? ''
 export const classOfVolume = (volume: PersistentVolume): string => volume.metadata.annotations?.[BETA_CLASS] ?? volume.spec.storageClassName ?? ''
 export const requestOfClaim = (claim: PersistentVolumeClaim): string | undefined => claim.spec.resources?.requests?.['storage']
-const modeOf = (spec: { volumeMode?: string }): string => spec.volumeMode || 'Filesystem'
+export const modeOf = (spec: { volumeMode?: string }): string => spec.volumeMode || 'Filesystem'
 
 export const waitsForConsumer = (storageClass: StorageClass | undefined): boolean => storageClass?.volumeBindingMode === 'WaitForFirstConsumer'
 

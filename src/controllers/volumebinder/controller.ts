@@ -16,6 +16,7 @@ import {
   findVolume,
   isVolumeOf,
   misfit,
+  modeOf,
   SELECTED_NODE,
   waitsForConsumer,
 } from '../../component-helpers/volume-matching.ts'
@@ -255,11 +256,29 @@ export class VolumeBinder {
     const claim = await this.claimOf(volume)
     if (claim?.metadata.uid === ref.uid) {
       if (claim.spec.volumeName === volume.metadata.name && claim.status?.phase === 'Bound') await this.setVolumePhase(volume, 'Bound')
+      else if (!claim.spec.volumeName && modeOf(volume.spec) !== modeOf(claim.spec)) this.tellModes(volume, claim)
       else this.claimController.queue.add(objectKey(claim))
       return
     }
     if (volume.status?.phase !== 'Released' && volume.status?.phase !== 'Failed') await this.setVolumePhase(volume, 'Released')
     await this.reclaim(volume)
+  }
+
+  private tellModes(volume: PersistentVolume, claim: PersistentVolumeClaim): void {
+    const why = 'due to incompatible volumeMode.'
+    const about = referenceTo(resources.corev1.persistentvolumes, volume)
+    this.recorder.event(
+      about,
+      'Warning',
+      'VolumeMismatch',
+      `Cannot bind PersistentVolume to requested PersistentVolumeClaim ${quote(claim.metadata.name ?? '')} ${why}`,
+    )
+    this.claimEvent(
+      claim,
+      'Warning',
+      'VolumeMismatch',
+      `Cannot bind PersistentVolume ${quote(volume.metadata.name ?? '')} to requested PersistentVolumeClaim ${why}`,
+    )
   }
 
   private async claimOf(volume: PersistentVolume): Promise<PersistentVolumeClaim | undefined> {
