@@ -186,6 +186,17 @@ describe('claims that wait for a consumer', () => {
     expect((await claims().get(big)).spec.volumeName).toBe(large)
   })
 
+  test('one claim in two volumes of a Pod is one claim', async () => {
+    const className = await storageClass()
+    const home = await volume(className)
+    const other = await volume(className, { capacity: { storage: '3Gi' } })
+    const name = await claim(className)
+    const both = ['a', 'b'].map((v) => ({ name: v, persistentVolumeClaim: { claimName: name } }))
+    await scheduled(await pod([], { volumes: both } as never))
+    expect((await volumes().get(home)).spec.claimRef?.name).toBe(name)
+    expect((await volumes().get(other)).spec.claimRef).toBeUndefined()
+  })
+
   /** Makes a volume for a claim, as a provisioner does. */
   const provision = async (claimName: string, node: string) => {
     const c = await claims().get(claimName)

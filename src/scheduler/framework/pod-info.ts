@@ -100,9 +100,9 @@ function schedulingRequests(pod: corev1.Pod, nonZero: boolean): Resources {
 }
 
 function claims(pod: corev1.Pod, namespace: string): readonly string[] {
-  let out: string[] | undefined
-  for (const v of pod.spec.volumes ?? []) if (v.persistentVolumeClaim) (out ??= []).push(`${namespace}/${v.persistentVolumeClaim.claimName}`)
-  return out ?? NO_CLAIMS
+  let out: Set<string> | undefined
+  for (const v of pod.spec.volumes ?? []) if (v.persistentVolumeClaim) (out ??= new Set()).add(`${namespace}/${v.persistentVolumeClaim.claimName}`)
+  return out ? [...out] : NO_CLAIMS
 }
 
 function hostPorts(pod: corev1.Pod): HostPort[] {

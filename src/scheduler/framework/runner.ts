@@ -4,6 +4,7 @@ import type { PodInfo } from './pod-info.ts'
 import { errorStatus, isRejected, type Status } from './status.ts'
 
 const skippedFilters = 'framework.skipFilter'
+const activeFilters = 'framework.activeFilters'
 const skippedScores = 'framework.skipScore'
 
 /** Thrown when a plugin fails, as opposed to rejecting. */
@@ -78,9 +79,13 @@ export class FrameworkRunner {
 
   /** Undefined when the node is right for the Pod; else the first plugin's rejection. */
   filter(state: CycleState, pod: PodInfo, node: NodeInfo): Status | undefined {
-    const skips = state.get(skippedFilters) as ReadonlySet<string> | undefined
-    for (const plugin of this.filters) {
-      if (skips?.has(plugin.name)) continue
+    let active = state.get(activeFilters) as readonly Plugin[] | undefined
+    if (!active) {
+      const skips = state.get(skippedFilters) as ReadonlySet<string> | undefined
+      active = this.filters.filter((p) => !skips?.has(p.name))
+      state.set(activeFilters, active)
+    }
+    for (const plugin of active) {
       const status = plugin.filter?.(state, pod, node)
       if (!status) continue
       if (!isRejected(status)) throw new PluginError(`running ${JSON.stringify(plugin.name)} filter plugin: ${status.reasons.join(', ')}`, status.error)

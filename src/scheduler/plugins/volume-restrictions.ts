@@ -51,7 +51,7 @@ export function volumeRestrictions(view: VolumeView): Plugin {
     cloneState: (state) => ({ ...(state as State) }),
     filter(state, pod, node) {
       if (hasDisks(pod.pod)) for (const other of node.pods.values()) if (disksConflict(pod.pod, other.pod)) return diskTaken
-      return (state.get(name) as State | undefined)?.inUse ? claimTaken : undefined
+      return ((state.get(name) as State | undefined)?.inUse ?? 0) > 0 ? claimTaken : undefined
     },
   }
 }

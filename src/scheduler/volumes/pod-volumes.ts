@@ -42,9 +42,12 @@ export function claimsOf(view: VolumeView, pod: corev1.Pod): PodClaims {
   const bound: Claim[] = []
   const immediate: Claim[] = []
   const delayed: Claim[] = []
+  const names = new Set<string>()
   for (const v of pod.spec.volumes ?? []) {
     const name = claimNameOf(pod, v)
-    if (name === undefined) continue
+    if (name !== undefined) names.add(name)
+  }
+  for (const name of names) {
     const claim = view.claims.get(`${pod.metadata.namespace}/${name}`)
     if (!claim) throw new Error(`error getting PVC ${JSON.stringify(`${pod.metadata.namespace}/${name}`)}: could not find it`)
     if (isFullyBound(claim)) {
