@@ -1,13 +1,15 @@
 import { join } from 'node:path'
-import { bareServer } from './bare.ts'
-import { remove, scratch, up } from './cluster.ts'
+import { type Bare, bareServer } from './bare.ts'
+import { type Connection, remove, type Started, scratch, up } from './cluster.ts'
+import type { LatencyResult } from './latency-main.ts'
+import { inProcess } from './load.ts'
 import { type Bench, median, type Row } from './row.ts'
 import { type FanOut, fanOut } from './watchers.ts'
 
 /** Reference figures of a quiet machine: what k8ts should do there, and what the bare server did. */
 const SIZES = [
-  { watchers: 100, creates: 6000, least: 120_000, bare: 158_000 },
-  { watchers: 1000, creates: 1500, least: 240_000, bare: 303_000 },
+  { watchers: 100, creates: 4000, least: 120_000, bare: 158_000 },
+  { watchers: 1000, creates: 800, least: 240_000, bare: 303_000 },
 ]
 const ROUNDS = 3
 
@@ -34,6 +36,7 @@ export const watch: Bench = {
           }
           report(size, ours, theirs, tell)
         }
+        await latency(cluster, bare, tell)
       } finally {
         cluster.down()
         await bare.stop()
@@ -42,6 +45,22 @@ export const watch: Bench = {
       remove(dir)
     }
   },
+}
+
+const PER_SECOND = 50
+const WRITES = 600
+
+/** How long after its answer a write is seen, while little is going on. */
+async function latency(cluster: Started, bare: Bare, tell: (row: Row) => void): Promise<void> {
+  const of = async (connection: Connection) => {
+    const result = await inProcess<LatencyResult>('latency-main.ts', { connection, perSecond: PER_SECOND, writes: WRITES })
+    if (result.seen < WRITES) throw new Error(`a watch saw ${result.seen} of ${WRITES} writes`)
+    return result
+  }
+  const theirs = await of(bare.connection)
+  const { p50, p99 } = await of(cluster.connection)
+  const note = `p50 ${p50.toFixed(2)} ms; bare server p50 ${theirs.p50.toFixed(2)}, p99 ${theirs.p99.toFixed(2)} ms`
+  tell({ what: `answer of a write to its event, ${PER_SECOND} writes/s, p99`, figure: p99, unit: 'ms', target: { most: 2 }, note })
 }
 
 function report(size: (typeof SIZES)[number], ours: FanOut[], theirs: FanOut[], tell: (row: Row) => void): void {
