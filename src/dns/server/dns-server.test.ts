@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { afterEach, describe, expect, it } from 'vitest'
 import { resources } from '../../api/index.ts'
 import type { KubeObject, ResourceHandle } from '../../apimachinery/object.ts'
-import { seededRandom, systemClock } from '../../base/index.ts'
+import { seededRandom, systemClock, VirtualClock } from '../../base/index.ts'
 import { createClient } from '../../client/rest/client.ts'
 import { silentLogger } from '../../component-base/index.ts'
 import { FakeApi } from '../../testing/fake-api.ts'
@@ -217,6 +217,46 @@ describe('a server', () => {
     // The server's own first question may have gone by before the relay knew where to send it.
     const ended = expect(running.ended).rejects.toThrow(/^Loop \(127\.0\.0\.1:0 -> :0\) detected for zone "\."/)
     await ended
+  })
+
+  it('takes a changed Corefile into force and keeps the last one that is right', async () => {
+    const clock = new VirtualClock()
+    let corefile = '.:0 {\n hosts {\n 192.0.2.1 a.example\n}\n reload 10s\n}'
+    const lines: string[] = []
+    const server = new DnsServer({
+      clock,
+      random: seededRandom(1),
+      log: silentLogger(),
+      print: (line) => lines.push(line.replace(/= [0-9a-f]{128}$/, '= <hash>')),
+      corefile: 'Corefile',
+      hosts: ['127.0.0.1'],
+      onlyHosts: true,
+      lameduck: false,
+      readFile: async (path) => (path === 'Corefile' ? corefile : ''),
+      connect: () => Promise.reject(new Error('no cluster')),
+    })
+    const stop = new AbortController()
+    let ended: Promise<void> | undefined
+    await new Promise<void>((resolve) => {
+      ended = server.run(stop.signal, resolve)
+    })
+    const port = server.endpoints.dns[0]?.port as number
+    const told = async () => (await udp(port, encodeMessage(queryFor(5, 'a.example.', Type.A)))).answer.map(dataText)
+    const reloaded = async (text: string, last: string) => {
+      corefile = text
+      lines.length = 0
+      for (let i = 0; i < 50 && !lines.at(-1)?.startsWith(last); i++) await clock.advance(1000)
+    }
+    expect(await told()).toEqual(['192.0.2.1'])
+    await reloaded(corefile.replace('192.0.2.1', '192.0.2.2'), '[INFO] Reloading complete')
+    expect(lines).toEqual(['[INFO] Reloading', '[INFO] plugin/reload: Running configuration SHA512 = <hash>', '[INFO] Reloading complete'])
+    expect([await told(), server.endpoints.dns[0]?.port]).toEqual([['192.0.2.2'], port])
+    await reloaded('.:0 {\n bad\n}', '[ERROR] plugin/reload')
+    expect(lines[1]).toBe("[ERROR] Restart failed: Corefile:2 - Error during parsing: Unknown directive 'bad'")
+    expect(await told()).toEqual(['192.0.2.2'])
+    stop.abort(new Error('over'))
+    await ended
+    expect(server.metrics.expose()).toContain('coredns_reload_failed_total 1\n')
   })
 
   it('does not listen where it may not', async () => {
