@@ -31,6 +31,7 @@ import { createPki, directoryPkiStore, type Pki, type PkiStore } from '../pki/in
 import { type ClusterState, type DataDir, replaceFile } from './data-dir.ts'
 import { unmountBelow } from './leftovers.ts'
 import { NodeContainers } from './node-containers.ts'
+import { nodeResolvConf } from './resolv-conf.ts'
 import { releaseStaleLeases } from './stale-leases.ts'
 import { waitForObject } from './wait-for-object.ts'
 
@@ -275,7 +276,7 @@ export class LocalCluster {
         handlerOf: (pod) => ((isStatic(pod) && isComponentPod(pod)) || (cri && isDnsPod(pod)) ? BUILTIN_HANDLER : undefined),
         clusterDNS: [CLUSTER_DNS],
         applyPodDefaults: (pod) => podKind.strategy.defaults?.(pod),
-        ...(cri ? { mounter: systemMounter() } : {}),
+        ...(cri ? { mounter: systemMounter(), resolvConf: await nodeResolvConf() } : {}),
       },
       !cri,
     )
