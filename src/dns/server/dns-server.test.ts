@@ -260,8 +260,10 @@ describe('a server', () => {
   })
 
   it('does not listen where it may not', async () => {
-    await expect(start('.:0 {\n bind 0.0.0.0\n}')).rejects.toThrow('Corefile: this server listens on 127.0.0.1 alone, not on 0.0.0.0')
-    await expect(start('.:0 {\n prometheus localhost:0\n bind ::1\n}')).rejects.toThrow('not on ::1')
+    await expect(start('.:0 {\n bind 192.0.2.1\n}')).rejects.toThrow('Corefile: this server listens on 127.0.0.1 alone, not on 192.0.2.1')
+    await expect(start('.:0 {\n prometheus 192.0.2.1:0\n}')).rejects.toThrow('not on 192.0.2.1')
+    const { server } = await start('.:0 {\n bind 0.0.0.0\n health [::]:0\n}')
+    expect([server.endpoints.dns.map((e) => e.host), [...server.endpoints.pages.keys()]]).toEqual([['127.0.0.1'], ['127.0.0.1 0']])
     await expect(start('.:0 {\n wrong\n}')).rejects.toThrow("Corefile:2 - Error during parsing: Unknown directive 'wrong'")
   })
 })

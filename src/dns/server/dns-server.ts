@@ -30,6 +30,7 @@ export interface DnsServerOptions extends Pick<GenerationOptions, 'readFile' | '
 
 /** The version of CoreDNS whose answers these are. */
 export const COREDNS_VERSION = '1.14.2'
+const POD_WIDE = new Set(['0.0.0.0', '::', '127.0.0.1', '::1'])
 /** A server that has heard nothing of its own question by then goes in no circle. */
 const LOOP_CHECK_MS = 30_000
 
@@ -121,6 +122,8 @@ export class DnsServer {
     const { hosts, onlyHosts } = this.o
     if (word === '') return hosts
     const address = word === 'localhost' ? '127.0.0.1' : word.replace(/^\[|\]$/g, '')
+    // All addresses of a Pod, and its loopback, are here its own address: others on the machine are not the Pod's.
+    if (onlyHosts && POD_WIDE.has(address)) return hosts
     if (!isIP(address)) throw new Error(`${this.o.corefile}: not a valid IP address: ${word}`)
     if (onlyHosts && !hosts.includes(address)) throw new Error(`${this.o.corefile}: this server listens on ${hosts.join(', ')} alone, not on ${word}`)
     return [address]

@@ -98,14 +98,18 @@ export class Generation {
     const { clock, print } = this.o
     await Promise.all(
       this.waiting.map(async ({ synced, timeoutMs }) => {
-        const late = new AbortController()
-        const timer = clock.deadline(() => late.abort(new Error('late')), timeoutMs)
+        const { signal } = this.stopped
+        const end = new AbortController()
+        const over = () => end.abort(signal.reason)
+        signal.addEventListener('abort', over, { once: true })
+        const timer = clock.deadline(() => end.abort(new Error('late')), timeoutMs)
         try {
-          await synced(AbortSignal.any([late.signal, this.stopped.signal]))
+          await synced(end.signal)
         } catch {
-          if (!this.stopped.signal.aborted) print('[WARNING] plugin/kubernetes: starting server with unsynced Kubernetes API')
+          if (!signal.aborted) print('[WARNING] plugin/kubernetes: starting server with unsynced Kubernetes API')
         } finally {
           timer.cancel()
+          signal.removeEventListener('abort', over)
         }
       }),
     )
