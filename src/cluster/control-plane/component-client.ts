@@ -20,6 +20,8 @@ export interface ComponentClientOptions {
   userAgent: string
   /** The API server may be one of this process; else its URL is called. */
   inProcess: boolean
+  /** In one process: who asks, for a kubeconfig that holds no certificate. */
+  user?: UserInfo
 }
 
 export interface ComponentClient {
@@ -55,7 +57,7 @@ export function componentClient(options: ComponentClientOptions): ComponentClien
       revoke,
     }
   }
-  const user = certificateUser(t.ca, t.cert, options.clock.now())
+  const user = options.user ?? certificateUser(t.ca, t.cert, options.clock.now())
   const lookup = () => options.apiServers.lookup(t.server)
   const firstSeen = firstTime(options.apiServers, t.server, options.clock, (server) => server.ready)
   return {

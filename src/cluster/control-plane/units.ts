@@ -4,6 +4,7 @@ import { type ControlPlaneEnvironment, type FileReader, mountedFiles } from './e
 import { runEtcd } from './etcd.ts'
 import { runKubeApiServer } from './kube-apiserver.ts'
 import { runKubeControllerManager } from './kube-controller-manager.ts'
+import { runKubeProxy } from './kube-proxy.ts'
 import { runKubeScheduler } from './kube-scheduler.ts'
 
 type Files = FileReader & { hostPath(path: string): string }
@@ -23,5 +24,6 @@ export function controlPlaneUnits(environment: ControlPlaneEnvironment): Readonl
     ['kube-apiserver', unit(runKubeApiServer)],
     ['kube-controller-manager', unit(runKubeControllerManager)],
     ['kube-scheduler', unit(runKubeScheduler)],
+    ['kube-proxy', unit(runKubeProxy)],
   ])
 }

@@ -19,6 +19,7 @@ import {
 import { podKind } from '../../registry/core/pod/strategy.ts'
 import type { KV } from '../../storage/kv/kv.ts'
 import { COREDNS_IMAGE, ensureCoreDns } from '../bootstrap/coredns.ts'
+import { ensureKubeProxy, isKubeProxyPod } from '../bootstrap/kube-proxy.ts'
 import { ensureKubeadmRbac } from '../bootstrap/kubeadm-rbac.ts'
 import { controlPlaneManifests } from '../bootstrap/manifests.ts'
 import { followingTransport } from '../control-plane/component-client.ts'
@@ -140,6 +141,8 @@ export class LocalCluster {
       ensureKubeadmRbac(admin),
       this.options.skipPhases?.has('addon/coredns') ? undefined : ensureCoreDns(admin, { clusterIP: CLUSTER_DNS, onControlPlane: state.runtime === 'cri' }),
       settled,
+      // Simulated Pods send no packets, so nothing has to be routed.
+      ...(state.runtime === 'cri' ? [this.step('kube-proxy', () => this.addKubeProxy(admin, nodeIP))] : []),
     ])
     for (const [i, name] of state.simulatedNodes.entries()) this.nodes.startSimulated(name, i)
     if (state.simulatedNodes.length > 0)
@@ -149,6 +152,11 @@ export class LocalCluster {
         )
         await this.waitForControllers(state.simulatedNodes)
       })
+  }
+
+  private addKubeProxy(admin: Client, nodeIP: string): Promise<void> {
+    const { securePort } = this.options.state
+    return ensureKubeProxy(admin, { server: `https://${nodeIP}:${securePort}`, clusterCIDR: POD_RANGE, healthzBindAddress: `${nodeIP}:10256` })
   }
 
   /** @param containers also stop Pods' containers, each within its grace */
@@ -273,7 +281,7 @@ export class LocalCluster {
         logDir: join(dir.logs, 'pods'),
         staticPodPath: dir.manifests,
         nodeIPs: [nodeIP],
-        handlerOf: (pod) => ((isStatic(pod) && isComponentPod(pod)) || (cri && isDnsPod(pod)) ? BUILTIN_HANDLER : undefined),
+        handlerOf: (pod) => ((isStatic(pod) && isComponentPod(pod)) || (cri && (isDnsPod(pod) || isKubeProxyPod(pod))) ? BUILTIN_HANDLER : undefined),
         clusterDNS: [CLUSTER_DNS],
         applyPodDefaults: (pod) => podKind.strategy.defaults?.(pod),
         ...(cri ? { mounter: systemMounter(), resolvConf: await nodeResolvConf() } : {}),

@@ -105,6 +105,7 @@ export class NodeContainers {
     await run('ip', ['link', 'set', INTERFACE, 'up'])
     const { writeFile } = await import('node:fs/promises')
     await writeFile('/proc/sys/net/ipv4/ip_forward', '1')
+    await this.filterBridge()
     await nft(`table inet ${TABLE}
 delete table inet ${TABLE}
 table inet ${TABLE} {
@@ -154,6 +155,18 @@ table inet ${TABLE} {
     },
   }
 
+  /** What a Pod sends to another of this machine by a Service's address must come back through the packet filter, not across the bridge. */
+  private async filterBridge(): Promise<void> {
+    const { writeFile } = await import('node:fs/promises')
+    const setting = '/proc/sys/net/bridge/bridge-nf-call-iptables'
+    await writeFile(setting, '1').catch(async () => {
+      await run('modprobe', ['br_netfilter']).catch(() => {})
+      await writeFile(setting, '1').catch((e) =>
+        this.options.log.warn('Pods may not reach Services whose Pods are on the same node: br_netfilter is missing', { error: String(e) }),
+      )
+    })
+  }
+
   /** Ends every Pod's containers within their grace, and the sandboxes. */
   async stopPods(): Promise<void> {
     const { runtime, containerd } = this
@@ -181,12 +194,16 @@ table inet ${TABLE} {
     this.runtime?.close()
     await this.containerd?.stop()
     await this.registry?.close()
-    if (options.containers && this.containerd) await NodeContainers.removeNetwork()
+    if (!options.containers) return
+    if (this.containerd) await NodeContainers.removeNetwork()
+    // Services lead nowhere without the cluster, whoever runs the containers.
+    else await removeServiceRules()
   }
 
   /** Takes away the interfaces and the guard, also those that a killed cluster left. */
   static async removeNetwork(): Promise<void> {
     await nft(`table inet ${TABLE}\ndelete table inet ${TABLE}\n`)
+    await removeServiceRules()
     for (const name of [INTERFACE, BRIDGE]) await run('ip', ['link', 'delete', name]).catch(() => {})
   }
 }
@@ -203,6 +220,12 @@ async function nft(rules: string): Promise<void> {
     const child = execFile('nft', ['-f', '-'], (error, _, stderr) => (error ? reject(new Error(`nft: ${stderr.trim() || error.message}`)) : resolve()))
     child.stdin?.end(rules)
   })
+}
+
+/** kube-proxy leaves its rules when it ends, so that connections outlive it: here they end. */
+async function removeServiceRules(): Promise<void> {
+  const { removeProxyTables } = await import('../../proxy/index.ts')
+  await removeProxyTables()
 }
 
 function ignoreExists(e: { stderr?: string }): void {

@@ -20,6 +20,7 @@ const commands: Record<string, () => Promise<{ default: Command }>> = {
   'kube-controller-manager': () => loadCluster().then((m) => ({ default: m.kubeControllerManager })),
   'kube-scheduler': () => loadCluster().then((m) => ({ default: m.kubeScheduler })),
   coredns: () => loadCluster().then((m) => ({ default: m.coredns })),
+  'kube-proxy': () => loadCluster().then((m) => ({ default: m.kubeProxy })),
   kubelet: () => loadCluster().then((m) => ({ default: m.kubelet })),
 }
 

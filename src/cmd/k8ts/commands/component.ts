@@ -8,6 +8,7 @@ import type { ControlPlaneEnvironment, FileReader } from '../../../cluster/contr
 import { etcdFlags, runEtcd } from '../../../cluster/control-plane/etcd.ts'
 import { apiServerFlags, runKubeApiServer } from '../../../cluster/control-plane/kube-apiserver.ts'
 import { controllerManagerFlags, runKubeControllerManager } from '../../../cluster/control-plane/kube-controller-manager.ts'
+import { proxyFlags, runKubeProxy } from '../../../cluster/control-plane/kube-proxy.ts'
 import { runKubeScheduler, schedulerFlags } from '../../../cluster/control-plane/kube-scheduler.ts'
 import { kubeletFlags, runKubelet } from '../../../cluster/control-plane/kubelet.ts'
 import { EndpointTable } from '../../../cluster/endpoint-table.ts'
@@ -83,4 +84,5 @@ export const etcd = component('etcd', etcdFlags, runEtcd)
 export const kubeApiserver = component('kube-apiserver', apiServerFlags, runKubeApiServer)
 export const kubeControllerManager = component('kube-controller-manager', controllerManagerFlags, runKubeControllerManager)
 export const kubeScheduler = component('kube-scheduler', schedulerFlags, runKubeScheduler)
+export const kubeProxy = component('kube-proxy', proxyFlags, runKubeProxy)
 export const kubelet = component('kubelet', kubeletFlags, runKubelet)
