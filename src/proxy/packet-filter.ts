@@ -13,11 +13,15 @@ export interface PacketFilter {
 
 const TIMEOUT_MS = 60_000
 
-/** The machine's own, by the tools `nft` and `conntrack`. */
-export function systemPacketFilter(): PacketFilter {
+/**
+ * The machine's own, by the tools `nft` and `conntrack`.
+ * @param via runs another command elsewhere, such as `nsenter --net=…` in another network namespace
+ */
+export function systemPacketFilter(via: readonly string[] = []): PacketFilter {
   const run = (command: string, args: readonly string[], input = ''): Promise<string> =>
     new Promise((resolve, reject) => {
-      const child = execFile(command, args, { timeout: TIMEOUT_MS, maxBuffer: 4 << 20 }, (error, stdout, stderr) => {
+      const [program, ...rest] = [...via, command, ...args] as [string, ...string[]]
+      const child = execFile(program, rest, { timeout: TIMEOUT_MS, maxBuffer: 4 << 20 }, (error, stdout, stderr) => {
         if (!error) return resolve(stdout)
         const missing = (error as NodeJS.ErrnoException).code === 'ENOENT'
         reject(new Error(missing ? `${command} is not installed` : `${command}: ${stderr.trim().slice(0, 2000) || error.message}`, { cause: error }))

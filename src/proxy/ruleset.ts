@@ -99,9 +99,12 @@ export function fullText(family: Family, rules: Ruleset): string[] {
   let before = empty
   for (let end = CHAINS_PER_TRANSACTION; ; end += CHAINS_PER_TRANSACTION) {
     const last = end >= names.length
-    const chains = new Map(names.slice(0, end).map((n) => [n, rules.chains.get(n) as readonly string[]]))
-    // A rule may name a chain of a later part: it goes with that part.
-    const complete = new Map([...chains].filter(([, list]) => last || targets(list).every((t) => chains.has(t))))
+    const complete = new Map(names.slice(0, end).map((n) => [n, rules.chains.get(n) as readonly string[]]))
+    // A rule may name a chain of a later part: it goes with that part, and so does what leads to it.
+    for (let size = -1; !last && size !== complete.size; ) {
+      size = complete.size
+      for (const [name, list] of complete) if (!targets(list).every((t) => complete.has(t))) complete.delete(name)
+    }
     const ready = (e: Element) => last || !e.verdict || targets([e.verdict]).every((t) => complete.has(t))
     const now: Ruleset = { chains: complete, affinitySets: rules.affinitySets, elements: new Map([...rules.elements].filter(([, e]) => ready(e))) }
     out.push((out.length === 0 ? head : '') + changeText(family, before, now).apply)

@@ -25,7 +25,7 @@ export async function runProxy(context: ComponentContext, options: ProxyOptions)
   const { clock, random, log, signal } = context
   const { client, config, nodeName } = options
   const filter = options.filter ?? systemPacketFilter()
-  const metrics = await createProxyMetrics()
+  const metrics = await clock.track(createProxyMetrics())
   const recorder = new SeriesBroadcaster({ client, clock, random, log, signal, controller: 'kube-proxy', hostname: nodeName })
   // As the kubelet refers to it: by name also where a uid is asked for.
   const self = { apiVersion: 'v1', kind: 'Node', name: nodeName, uid: nodeName }
