@@ -1,5 +1,5 @@
 /**
- * Plays docs/tutorials against clusters: `node scripts/e2e.mjs [--runtime real|simulated] [--page N]... [--random] [--seed N] [-v]`.
+ * Plays docs/tutorials against clusters: `node scripts/e2e.mjs [--runtime real|simulated] [--page N|services]... [--random] [--seed N] [-v]`.
  * Builds dist/ when a source is newer. Without --runtime: real where this machine can run containers, and simulated.
  */
 import { spawnSync } from 'node:child_process'
@@ -33,7 +33,8 @@ register()
 const { main } = await import('../test/e2e/main.ts')
 process.exitCode = await main({
   runtimes,
-  pages: (values.page ?? []).map(Number),
+  pages: (values.page ?? []).filter((p) => p !== 'services').map(Number),
+  services: values.page?.includes('services') ?? false,
   random: values.random ?? false,
   seed: values.seed === undefined ? Math.floor(Math.random() * 1e6) : Number(values.seed),
   verbose: values.verbose ?? false,

@@ -1,7 +1,7 @@
 /**
  * Plays the tutorials against clusters of their own: `node scripts/e2e.mjs [--runtime real|simulated] [--page N] [--random] [--seed N]`.
  * Without --runtime both that this machine can run are played. Each page has a fresh cluster; when it is down nothing of it may be left.
- * Page 0 is the README, which starts and stops its own.
+ * Page 0 is the README, which starts and stops its own. With real containers the addresses of Services are tried too, alone with `--page services`.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,12 +11,15 @@ import { TestCluster } from './cluster.ts'
 import { leaks, traces } from './leaks.ts'
 import { machineWords } from './machine.ts'
 import { playReadme } from './readme.ts'
+import { services } from './services.ts'
 import { survival } from './survival.ts'
 import { Draw, variant } from './variants.ts'
 
 interface Arguments {
   runtimes: ('real' | 'simulated')[]
   pages: number[]
+  /** The addresses of Services are tried; else only when all pages are played. */
+  services: boolean
   random: boolean
   seed: number
   verbose: boolean
@@ -49,6 +52,18 @@ export async function main(a: Arguments): Promise<number> {
       console.log(`FAIL README.md, ${seconds(start)}\n${messageOf(e)}`)
     }
   }
+  if (a.runtimes.includes('real') && (a.services || a.pages.length === 0)) {
+    const start = performance.now()
+    try {
+      const checks = await withCluster('real', NODE, a, services)
+      passed++
+      console.log(`ok   services (real): ${checks} checks, ${seconds(start)}`)
+    } catch (e) {
+      failures.push('services (real)')
+      console.log(`FAIL services (real), ${seconds(start)}\n${messageOf(e)}`)
+    }
+  }
+  if (a.services && a.pages.length === 0) files.length = 0
   for (const runtime of a.runtimes) {
     for (const file of files) {
       const number = Number(file.slice(0, 2))
@@ -73,7 +88,20 @@ export async function main(a: Arguments): Promise<number> {
   return failures.length === 0 ? 0 : 1
 }
 
-async function play(text: string, runtime: 'real' | 'simulated', nodeName: string, a: Arguments): Promise<number> {
+function play(text: string, runtime: 'real' | 'simulated', nodeName: string, a: Arguments): Promise<number> {
+  return withCluster(runtime, nodeName, a, async (cluster) => {
+    const result = await runPage(vary(text, cluster.portWords()), {
+      runtime,
+      env: cluster.env,
+      ...(a.verbose ? { onStep: (s: string) => console.log(`     $ ${s}`) } : {}),
+    })
+    if (/^<!-- killed -->$/m.test(text)) await survival(cluster, runtime, new Draw(a.seed), (line) => console.log(`     ${line}`))
+    return result.commands
+  })
+}
+
+/** A fresh cluster for some work; when it is down nothing of it may be left. */
+async function withCluster(runtime: 'real' | 'simulated', nodeName: string, a: Arguments, work: (cluster: TestCluster) => Promise<number>): Promise<number> {
   const cluster = new TestCluster({ runtime, nodeName, cli: a.cli, kubectl: a.kubectl, helm: a.helm })
   const before = traces(cluster.folder, runtime)
   let failure: unknown
@@ -81,13 +109,7 @@ async function play(text: string, runtime: 'real' | 'simulated', nodeName: strin
   try {
     await cluster.up()
     await cluster.settled()
-    const result = await runPage(vary(text, cluster.portWords()), {
-      runtime,
-      env: cluster.env,
-      ...(a.verbose ? { onStep: (s: string) => console.log(`     $ ${s}`) } : {}),
-    })
-    commands = result.commands
-    if (/^<!-- killed -->$/m.test(text)) await survival(cluster, runtime, new Draw(a.seed), (line) => console.log(`     ${line}`))
+    commands = await work(cluster)
   } catch (e) {
     failure = e
     if (existsSync(join(cluster.dataDir, 'k8ts.log'))) console.log(cluster.log(20))

@@ -142,7 +142,9 @@ export class LocalCluster {
       this.options.skipPhases?.has('addon/coredns') ? undefined : ensureCoreDns(admin, { clusterIP: CLUSTER_DNS, onControlPlane: state.runtime === 'cri' }),
       settled,
       // Simulated Pods send no packets, so nothing has to be routed.
-      ...(state.runtime === 'cri' ? [this.step('kube-proxy', () => this.addKubeProxy(admin, nodeIP))] : []),
+      ...(state.runtime === 'cri' && !this.options.skipPhases?.has('addon/kube-proxy')
+        ? [this.step('kube-proxy', () => this.addKubeProxy(admin, nodeIP))]
+        : []),
     ])
     for (const [i, name] of state.simulatedNodes.entries()) this.nodes.startSimulated(name, i)
     if (state.simulatedNodes.length > 0)

@@ -58,7 +58,9 @@ async function start(f: ParsedFlags, io: CommandIO, say: (line: string) => void)
   })
   await checkDisk(dir.root)
   const skipPhases = new Set(f.list('skip-phases'))
-  for (const phase of skipPhases) if (phase !== 'addon/coredns') throw new UsageError(`--skip-phases takes addon/coredns, not ${JSON.stringify(phase)}`)
+  for (const phase of skipPhases)
+    if (phase !== 'addon/coredns' && phase !== 'addon/kube-proxy')
+      throw new UsageError(`--skip-phases takes addon/coredns and addon/kube-proxy, not ${JSON.stringify(phase)}`)
   let cluster: LocalCluster | undefined
   const stop = (how: { containers: boolean }) => shutDown(how)
   const control = await serveControl(dir.socket, controlHandler({ cluster: () => cluster, dir, stop, startedAt: () => began })).catch(

@@ -17,7 +17,7 @@ const flags: FlagSpecs = {
   'node-name': { kind: 'string', usage: 'name of the first node (default the lower-case host name)' },
   'registry-mirror': { kind: 'array', usage: 'pull images of a registry from another place', value: 'HOST=URL' },
   'demo-images': { kind: 'bool', usage: "make nginx, busybox and the sandbox image from this machine's packages" },
-  'skip-phases': { kind: 'list', usage: 'leave out parts of a cluster as kubeadm makes it: addon/coredns' },
+  'skip-phases': { kind: 'list', usage: 'leave out parts of a cluster as kubeadm makes it: addon/coredns, addon/kube-proxy' },
   'no-merge-kubeconfig': { kind: 'bool', usage: 'leave ~/.kube/config alone' },
   v: { kind: 'int', short: 'v', usage: 'log verbosity', default: '0' },
   'ready-fd': { kind: 'int', usage: 'file descriptor progress is written to', hidden: true },
