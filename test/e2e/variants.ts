@@ -85,7 +85,8 @@ export function variant(page: number, runtime: 'real' | 'simulated', draw: Draw)
       const name = draw.name()
       const label = draw.pick(['layer', 'part', 'piece'])
       const value = draw.name()
-      const cpu = `${draw.int(1, 4) * 5}m`
+      // Less than the 20m that the page changes to: the same would be no change.
+      const cpu = `${draw.int(1, 3) * 5}m`
       const memory = `${draw.int(8, 64)}Mi`
       return {
         words: {
