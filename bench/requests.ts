@@ -9,7 +9,6 @@ import type { Bench, Row } from './row.ts'
 const CLIENTS = 32
 const MS = Number(process.env.BENCH_MS ?? 3000)
 const WARM_MS = Math.min(2000, MS)
-const _CONFIGMAPS = '/api/v1/namespaces/default/configmaps'
 
 /** Requests of 1 KB objects over HTTPS to a cluster with its durable store. */
 export const api: Bench = {

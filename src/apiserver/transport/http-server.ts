@@ -7,6 +7,7 @@ import type { Credentials } from '../authentication/authenticator.ts'
 import type { ApiRequest, ApiResponse, Pieces, WatchHandle, WatchSink } from '../request/api-request.ts'
 import { readAll } from './body.ts'
 import { compress, wantsGzip } from './compression.ts'
+import { drained } from './drained.ts'
 import { bearerToken, flatHeaders, splitTarget } from './headers.ts'
 import { HijackedAnswer, writeUpgradeRefusal } from './upgrade.ts'
 import { ChunkSink, Chunks, StreamSink } from './watch-sink.ts'
@@ -277,18 +278,6 @@ async function joined(pieces: Pieces): Promise<Uint8Array> {
   const parts: Uint8Array[] = []
   for await (const piece of pieces.make()) parts.push(piece)
   return Buffer.concat(parts, pieces.length)
-}
-
-function drained(out: Writable): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      out.off('drain', done)
-      out.off('close', done)
-      resolve()
-    }
-    out.on('drain', done)
-    out.on('close', done)
-  })
 }
 
 async function bodyOf(

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Writable } from 'node:stream'
 import type { WatchSink } from '../request/api-request.ts'
+import { drained } from './drained.ts'
 
 /** A reader this far behind is cut off: it starts again with a fresh watch. */
 const MAX_PENDING_BYTES = 32 * 1024 * 1024
@@ -18,40 +19,38 @@ export class StreamSink implements WatchSink {
   }
 
   write(frames: Uint8Array): boolean {
-    if (this.ended || this.out.destroyed) return false
+    const { out } = this
+    if (this.ended || out.destroyed) return false
+    // An empty chunk would end a body of HTTP/1.1.
     if (frames.length === 0) return true
-    if (this.out.writableLength < MAX_PENDING_BYTES) {
-      this.out.write(frames)
+    if (out.writableLength < MAX_PENDING_BYTES) {
+      out.write(this.framed(frames))
       return true
     }
     // Nobody reads: what is unsent goes with the connection.
     this.ended = true
-    this.out.destroy()
+    out.destroy()
     return false
   }
 
   drained(): Promise<void> | undefined {
-    return this.ended ? undefined : whenDrained(this.out)
+    const { out } = this
+    return this.ended || out.destroyed || out.writableLength < HOLD_BYTES ? undefined : drained(out)
   }
 
   end(): void {
     if (this.ended) return
     this.ended = true
+    this.finish()
+  }
+
+  protected framed(frames: Uint8Array): Uint8Array {
+    return frames
+  }
+
+  protected finish(): void {
     if (!this.out.destroyed) this.out.end()
   }
-}
-
-function whenDrained(out: Writable): Promise<void> | undefined {
-  if (out.destroyed || out.writableLength < HOLD_BYTES) return undefined
-  return new Promise((resolve) => {
-    const done = () => {
-      out.off('drain', done)
-      out.off('close', done)
-      resolve()
-    }
-    out.on('drain', done)
-    out.on('close', done)
-  })
 }
 
 const CRLF = Buffer.from('\r\n')
@@ -71,40 +70,22 @@ export class Chunks {
 }
 
 /** Sends frames over an HTTP/1.1 connection, as chunks past the response, which would frame them anew for each watch. */
-export class ChunkSink implements WatchSink {
+export class ChunkSink extends StreamSink {
   private readonly response: ServerResponse
-  private readonly socket: Socket
   private readonly chunks: Chunks
-  private ended = false
 
   /** @param response has sent its head, with `transfer-encoding: chunked`, and nothing else @param chunks shared by all sinks of a server */
   constructor(response: ServerResponse & { socket: Socket }, chunks: Chunks) {
+    super(response.socket)
     this.response = response
-    this.socket = response.socket
     this.chunks = chunks
   }
 
-  write(frames: Uint8Array): boolean {
-    const { socket } = this
-    if (this.ended || socket.destroyed) return false
-    // An empty chunk would end the body.
-    if (frames.length === 0) return true
-    if (socket.writableLength < MAX_PENDING_BYTES) {
-      socket.write(this.chunks.of(frames))
-      return true
-    }
-    this.ended = true
-    socket.destroy()
-    return false
+  protected override framed(frames: Uint8Array): Uint8Array {
+    return this.chunks.of(frames)
   }
 
-  drained(): Promise<void> | undefined {
-    return this.ended ? undefined : whenDrained(this.socket)
-  }
-
-  end(): void {
-    if (this.ended) return
-    this.ended = true
+  protected override finish(): void {
     if (!this.response.destroyed) this.response.end()
   }
 }
