@@ -1,9 +1,8 @@
-import { join } from 'node:path'
 import { bareServer } from './bare.ts'
-import { cpuMs, ownKb, pause, remove, type Started, scratch, up } from './cluster.ts'
+import { cpuMs, ownKb, pause, type Started } from './cluster.ts'
 import { HttpClient } from './http-client.ts'
 import { load } from './load.ts'
-import { loopDelay } from './requests.ts'
+import { loopDelay, withWatchedLoop } from './loop-delay.ts'
 import { type Bench, median, type Row } from './row.ts'
 
 const OBJECTS = 10_000
@@ -19,21 +18,7 @@ const BARE_BYTES_PER_MS = 20_000_000 / 38
 /** Lists of many objects, beside what the bare server needs for as many bytes, and the memory the objects take. */
 export const lists: Bench = {
   name: 'list',
-  async run(tell) {
-    const dir = scratch()
-    const delays = join(dir, 'loop-delay.json')
-    const env = { ...process.env, BENCH_LOOP_DELAY: delays, NODE_OPTIONS: `--require ${join(import.meta.dirname, 'loop-delay.cjs')}` }
-    try {
-      const cluster = await up(join(dir, 'data'), { env })
-      try {
-        await measure(cluster, delays, tell)
-      } finally {
-        cluster.down()
-      }
-    } finally {
-      remove(dir)
-    }
-  },
+  run: (tell) => withWatchedLoop((cluster, delays) => measure(cluster, delays, tell)),
 }
 
 interface Listed {

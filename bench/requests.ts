@@ -1,9 +1,8 @@
-import { existsSync, readFileSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
 import { type Bare, bareServer } from './bare.ts'
-import { cpuMs, pause, remove, type Started, scratch, up } from './cluster.ts'
+import { cpuMs, type Started } from './cluster.ts'
 import { load } from './load.ts'
 import type { LoadJob } from './load-main.ts'
+import { loopDelay, withWatchedLoop } from './loop-delay.ts'
 import type { Bench, Row } from './row.ts'
 
 const CLIENTS = 32
@@ -13,26 +12,15 @@ const WARM_MS = Math.min(2000, MS)
 /** Requests of 1 KB objects over HTTPS to a cluster with its durable store. */
 export const api: Bench = {
   name: 'api',
-  async run(tell) {
-    const dir = scratch()
-    const delays = join(dir, 'loop-delay.json')
-    const env = { ...process.env, BENCH_LOOP_DELAY: delays, NODE_OPTIONS: `--require ${join(import.meta.dirname, 'loop-delay.cjs')}` }
-    try {
+  run: (tell) =>
+    withWatchedLoop(async (cluster, delays) => {
       const bare = await bareServer()
       try {
-        const cluster = await up(join(dir, 'data'), { env })
-        try {
-          await measure(cluster, bare, delays, tell)
-        } finally {
-          cluster.down()
-        }
+        await measure(cluster, bare, delays, tell)
       } finally {
         await bare.stop()
       }
-    } finally {
-      remove(dir)
-    }
-  },
+    }),
 }
 
 /**
@@ -99,15 +87,4 @@ async function measure(cluster: Started, bare: Bare, delays: string, tell: (row:
   const get = await load({ ...one, kind: 'get', prefix: 'one', objects: Math.min(500, create.done) })
   tell({ what: 'get, one client, p50', figure: get.p50Ms, unit: 'ms', target: { most: 0.35 } })
   ofOne(get.p50Ms, bareGet.p50Ms, OF_BARE.getOne)
-}
-
-/** Event-loop delay of a process started with loop-delay.cjs since the last time this was asked. */
-export async function loopDelay(pid: number, file: string): Promise<{ p50: number; p99: number; max: number } | undefined> {
-  rmSync(file, { force: true })
-  process.kill(pid, 'SIGUSR2')
-  for (let i = 0; i < 100; i++) {
-    await pause(20)
-    if (existsSync(file)) return JSON.parse(readFileSync(file, 'utf8'))
-  }
-  return undefined
 }
