@@ -1,8 +1,7 @@
-import type { UserInfo } from '../../apiserver/authentication/authenticator.ts'
 import { type FlagSpecs, type ParsedFlags, parseFlags, UsageError } from '../../component-base/flags/index.ts'
 import { type ComponentContext, userAgent } from '../../component-base/index.ts'
 import type { ProxyConfig } from '../../proxy/config.ts'
-import { componentClient } from './component-client.ts'
+import { componentClient, serviceAccountUser } from './component-client.ts'
 import type { ControlPlaneEnvironment, FileReader } from './environment.ts'
 import { commonFlags } from './klog-flags.ts'
 
@@ -72,14 +71,14 @@ export async function runKubeProxy(
   const path = config.kubeconfig || flags.string('kubeconfig')
   if (path === '') throw new UsageError('--kubeconfig must be specified')
   const kubeconfig = hostPaths(await files.read(path), files)
-  const token = /^\s*tokenFile:\s*(\S+)\s*$/m.exec(kubeconfig)?.[1]
   const connection = componentClient({
     kubeconfig: flags.string('master') ? kubeconfig.replace(/^(\s*server:).*$/m, `$1 ${flags.string('master')}`) : kubeconfig,
     apiServers: environment.apiServers,
     clock: context.clock,
     userAgent: userAgent('kube-proxy'),
     inProcess: environment.inProcess,
-    ...(environment.inProcess && token ? { user: tokenUser(await environment.files.read(token)) } : {}),
+    // Who writes the kubeconfig does not choose whom the Pod of this process is.
+    ...(environment.inProcess && /^\s*tokenFile:/m.test(kubeconfig) ? { user: serviceAccountUser('kube-proxy') } : {}),
   })
   try {
     await runProxy(context, {
@@ -112,13 +111,4 @@ function hostPaths(kubeconfig: string, files: { hostPath(path: string): string }
     /^(\s*(?:certificate-authority|client-certificate|client-key|tokenFile):\s*)(\/\S+)\s*$/gm,
     (_, key, path) => key + files.hostPath(path),
   )
-}
-
-/** Whom a service account's token names. The kubelet of this process has mounted it, so that it need not be verified. */
-function tokenUser(token: string): UserInfo {
-  const payload = JSON.parse(Buffer.from(token.trim().split('.')[1] ?? '', 'base64url').toString('utf8')) as { sub?: unknown }
-  const name = String(payload.sub)
-  const [, , namespace] = /^(system:serviceaccount:)([^:]+):[^:]+$/.exec(name) ?? []
-  if (!namespace) throw new Error("the kubeconfig's token is no service account's")
-  return { name, groups: ['system:serviceaccounts', `system:serviceaccounts:${namespace}`] }
 }
